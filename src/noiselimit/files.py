@@ -1,0 +1,76 @@
+"""Writing so that a reader never sees half a file: a temporary name beside the target, then a rename."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from noiselimit.errors import InputError
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write to; it becomes `path` when the block ends without an exception."""
+    parent = make_folder(path.parent)
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder; name a file.")
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder to fill; it becomes `path`, which must not exist, when the block ends well."""
+    parent = make_folder(path.parent)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=parent))
+    try:
+        yield temporary
+        for file in temporary.iterdir():
+            _sync(file)
+        temporary.chmod(0o777 & ~_umask())
+        temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def make_folder(path: Path) -> Path:
+    """Create the folder if need be and make sure that files can be created in it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"cannot write to folder {path} ({reason}): choose another one.") from None
+    return path
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file atomically; NaN is refused because no other reader of JSON accepts it."""
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _sync(path: Path) -> None:
+    """Force the bytes to disk before the rename makes them visible."""
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _umask() -> int:
+    """The process's file-mode mask, which the standard library only shows while setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

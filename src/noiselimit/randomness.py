@@ -1,0 +1,61 @@
+"""Random numbers as functions of (seed, stream, step, element): no state, so nothing to save or to share.
+
+Each word is the SplitMix64 mix of a counter under a key, so any element can be drawn alone, in any order,
+on any device, whoever else draws beside it. `noiselimit.cohort.draws` is the same function on torch tensors.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: the increment of SplitMix64
+MASK = 0xFFFFFFFFFFFFFFFF
+
+
+class Stream(IntEnum):
+    """What a random number is for; two streams of one seed are independent. Values are part of the results."""
+
+    SPLIT = 1
+    NOISE = 2
+    WEIGHTS = 3
+    ORDER = 4
+    AUGMENTATION = 5
+    SAMPLING = 6
+
+
+def mix(value: int) -> int:
+    """SplitMix64's finaliser: a bijection of 64-bit words in which every input bit reaches every output bit."""
+    value &= MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
+    return value ^ (value >> 31)
+
+
+def stream_key(seed: int, stream: Stream) -> int:
+    """The 64-bit key of one stream of one seed."""
+    return mix(mix(seed + GOLDEN) + GOLDEN * int(stream))
+
+
+def step_key(key: int, step: int) -> int:
+    """The key of one step (an epoch, a parameter's number, a training step) within a stream."""
+    return mix(key + GOLDEN * (step + 1))
+
+
+def random_words(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np.uint64]:
+    """`count` independent 64-bit words; element i is the same whatever `count` is."""
+    key = np.uint64(step_key(stream_key(seed, stream), step))
+    value = key + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def uniforms(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np.float64]:
+    """`count` independent uniforms in [0, 1)."""
+    return (random_words(seed, stream, step, count) >> np.uint64(11)) * 2.0**-53
+
+
+def permutation(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np.int64]:
+    """A random order of 0 … count − 1: the elements sorted by their random words."""
+    return np.argsort(random_words(seed, stream, step, count), kind="stable").astype(np.int64)
