@@ -57,5 +57,7 @@ def uniforms(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np
 
 
 def permutation(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np.int64]:
-    """A random order of 0 … count − 1: the elements sorted by their random words."""
-    return np.argsort(random_words(seed, stream, step, count), kind="stable").astype(np.int64)
+    """A random order of 0 … count − 1: the elements sorted by the upper 63 bits of their random words."""
+    # Torch sorts signed words only; without the sign bit both sort alike.
+    upper = (random_words(seed, stream, step, count) >> np.uint64(1)).astype(np.int64)
+    return np.argsort(upper, kind="stable").astype(np.int64)
