@@ -1,0 +1,106 @@
+"""NumPy's .npz archives with the arrays inputs and labels, or X and y as scikit-learn calls them."""
+
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.npyio import NpzFile
+
+from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.inputs import canonical_inputs
+from noiselimit.errors import InputError
+
+INPUTS = ("inputs", "X")
+LABELS = ("labels", "y")
+TEST_INPUTS = ("test_inputs", "X_test")
+TEST_LABELS = ("test_labels", "y_test")
+
+# What NumPy, zipfile and zlib raise on files that are damaged, encrypted or hold Python objects.
+UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
+def read_npz(path: Path) -> DataSet:
+    """The data set in an archive; clean_labels, class_names, test_inputs and test_labels are optional."""
+    with _open(path) as file:
+        archive = _Archive(path, file)
+        names = archive.find("class_names")
+        examples = make_examples(
+            archive.require(*INPUTS),
+            archive.require(*LABELS),
+            class_names=None if names is None else names.ravel().tolist(),
+            clean_labels=archive.find("clean_labels"),
+            source=str(path),
+        )
+        if not archive.has(*TEST_INPUTS, *TEST_LABELS):
+            return DataSet(path.stem, examples)
+        test = make_examples(
+            archive.require(*TEST_INPUTS),
+            archive.require(*TEST_LABELS),
+            class_names=examples.class_names,
+            source=f"{path} (test part)",
+            may_lack_classes=True,
+        )
+        return DataSet(path.stem, examples, test)
+
+
+def read_npz_inputs(path: Path) -> npt.NDArray[Any]:
+    """The inputs alone, in canonical form: what a prediction needs."""
+    with _open(path) as file:
+        return canonical_inputs(_Archive(path, file).require(*INPUTS), str(path))
+
+
+@dataclass(frozen=True, eq=False)
+class _Archive:
+    """An open archive whose arrays are read when asked for, each under the first of its names."""
+
+    path: Path
+    file: NpzFile
+
+    def has(self, *names: str) -> bool:
+        return any(name in self.file.files for name in names)
+
+    def find(self, *names: str) -> npt.NDArray[Any] | None:
+        return self.require(*names) if self.has(*names) else None
+
+    def require(self, *names: str) -> npt.NDArray[Any]:
+        name = next((name for name in names if self.has(name)), None)
+        if name is None:
+            present = ", ".join(self.file.files) or "nothing"
+            raise InputError(
+                f"{self.path}: there is no array '{names[0]}' (or '{names[-1]}') but {present}; "
+                "rename the arrays."
+            )
+        try:
+            array = self.file[name]
+        except UNREADABLE as error:
+            raise InputError(
+                f"{self.path}: array '{name}' cannot be read ({_reason(error)}); "
+                "save plain numbers or strings with numpy.savez."
+            ) from None
+        if not isinstance(array, np.ndarray):  # NumPy hands out the bytes of members in other formats
+            raise InputError(f"{self.path}: '{name}' is not a NumPy array; save it with numpy.savez.")
+        return array
+
+
+def _open(path: Path) -> NpzFile:
+    try:
+        file = np.load(path, allow_pickle=False)
+    except UNREADABLE as error:
+        raise InputError(
+            f"{path}: cannot be read as a NumPy archive ({_reason(error)}); write one with numpy.savez."
+        ) from None
+    if not isinstance(file, NpzFile):
+        raise InputError(
+            f"{path}: this is a single array; put inputs and labels in one file with numpy.savez."
+        )
+    return file
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of the message, to stand inside a sentence of ours."""
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return (text or type(error).__name__).splitlines()[0].rstrip(".")
