@@ -1,0 +1,116 @@
+"""Noise by any transition matrix, given in Python or in a file."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast, final
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.format import read_array
+
+from noiselimit.data.examples import Examples
+from noiselimit.data.labels import Labels
+from noiselimit.errors import InputError
+from noiselimit.noise.base import Matrix, Noise, draw_from_transition
+
+TOLERANCE = 1e-6  # of a row's sum, for matrices that were printed with few digits
+
+
+@final
+@dataclass(frozen=True)
+class MatrixNoise(Noise):
+    """An example of label i gets label j with the probability in row i, column j."""
+
+    kind: ClassVar[str] = "matrix"
+    rows: npt.ArrayLike  # [k, k]; kept as a tuple of tuples, so that equal noises are equal
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", check_rows(self.rows, "the transition matrix"))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """From the path of a .npy, .csv, .txt or .json file."""
+        if not text:
+            raise InputError(
+                "noise 'matrix' names no file; write matrix:FILE with a .npy, .csv or .json file."
+            )
+        return cls(check_rows(read_rows(Path(text)), text))
+
+    @classmethod
+    def from_parameter(cls, parameter: object) -> Self:
+        return cls(parameter)  # type: ignore[arg-type]  # checked on creation
+
+    @property
+    def parameter(self) -> list[list[float]]:
+        return [list(row) for row in self._checked]
+
+    def transition(self, classes: int) -> Matrix:
+        matrix: Matrix = np.array(self._checked)
+        if len(matrix) != classes:
+            raise InputError(
+                f"the transition matrix has {len(matrix)} rows but the data have {classes} classes; "
+                f"give one of {classes} × {classes}."
+            )
+        matrix /= matrix.sum(axis=1, keepdims=True)
+        return matrix
+
+    @property
+    def _checked(self) -> tuple[tuple[float, ...], ...]:
+        return cast(tuple[tuple[float, ...], ...], self.rows)
+
+    def draw(self, examples: Examples, seed: int) -> Labels:
+        return draw_from_transition(examples.labels, self.transition(examples.classes), seed)
+
+
+def check_rows(values: Any, source: str) -> tuple[tuple[float, ...], ...]:
+    """The rows of a square matrix of probabilities in which every row sums to 1; `source` names it."""
+    try:
+        matrix = (
+            np.asarray(values, dtype=np.float64) + 0.0
+        )  # no negative zero: a run's hash covers the spelling
+    except (ValueError, TypeError):
+        raise InputError(f"{source}: the rows are not equally long rows of numbers; correct them.") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise InputError(
+            f"{source}: the shape is {list(matrix.shape)}; give one row and one column per class."
+        )
+    possible = (matrix >= 0) & (matrix <= 1)
+    if not possible.all():
+        row, column = np.argwhere(~possible)[0]
+        raise InputError(
+            f"{source}: the entry in row {row}, column {column} is {matrix[row, column]}; "
+            "probabilities lie between 0 and 1, so correct it."
+        )
+    sums = matrix.sum(axis=1)
+    wrong = np.abs(sums - 1) > TOLERANCE
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{source}: row {row} sums to {sums[row]:.9g}; every row must sum to 1, so rescale it."
+        )
+    return tuple(tuple(row) for row in matrix.tolist())
+
+
+def read_rows(path: Path) -> Any:
+    """The numbers in a .npy file, in text with commas or blanks between them, or in a JSON list of lists."""
+    try:
+        match path.suffix:
+            case ".npy":
+                with path.open("rb") as file:
+                    return read_array(file, allow_pickle=False)
+            case ".csv" | ".txt":
+                return _parse_text(path.read_text("utf-8"))
+            case ".json":
+                return json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); name a readable file.") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read as a matrix ({error}); write it anew.") from None
+    raise InputError(f"{path}: a transition matrix must be a .npy, .csv, .txt or .json file; convert it.")
+
+
+def _parse_text(text: str) -> list[list[float]]:
+    lines = (line.strip() for line in text.splitlines())
+    return [[float(word) for word in re.split(r"\s*,\s*|\s+", line)] for line in lines if line]

@@ -1,0 +1,57 @@
+"""Divide examples into those that train, those that choose the epoch and β, and those that judge."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noiselimit.errors import InputError
+from noiselimit.randomness import Stream, permutation
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three disjoint sets of indices into the examples, each in the split's random order."""
+
+    train: Indices
+    validation: Indices
+    test: Indices
+
+
+def split_examples(
+    count: int,
+    seed: int,
+    *,
+    validation_share: float = 0.2,
+    test_share: float = 0.0,
+    train_size: int | None = None,
+) -> Split:
+    """Cut one random order of `count` examples into test, validation and training, in that order.
+
+    `validation_share` is of what the test part leaves. Training sets of growing `train_size` contain each
+    other, and neither the test nor the validation part depends on it.
+    """
+    for name, share in (("validation share", validation_share), ("test share", test_share)):
+        if not 0 <= share < 1:
+            raise InputError(f"the {name} {share} is not in [0, 1); give a fraction such as 0.2.")
+    tests = round(count * test_share)
+    validations = round((count - tests) * validation_share)
+    left = count - tests - validations
+    if validations == 0:
+        raise InputError(
+            f"a validation share of {validation_share} takes none of {count - tests} examples; "
+            "raise it or give more examples."
+        )
+    if left == 0:
+        raise InputError(f"the shares leave none of {count} examples for training; lower them.")
+    size = left if train_size is None else train_size
+    if not 1 <= size <= left:
+        raise InputError(
+            f"the train size {train_size} is not possible as {left} examples are left for training; "
+            f"choose 1 to {left}."
+        )
+    order = permutation(seed, Stream.SPLIT, 0, count)
+    test, validation, rest = np.split(order, [tests, tests + validations])
+    return Split(train=rest[:size], validation=validation, test=test)
