@@ -1,0 +1,59 @@
+"""Where things stand on an axis: a linear scale, round ticks, labels pushed apart."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear map from the span of the data to a span of pixels (which may run backwards)."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
+    """At most `most` multiples of 1, 2 or 5 × 10^k in [low, high]; integers only, if `whole`."""
+    if not (math.isfinite(low) and math.isfinite(high) and low < high) or most < 1:
+        return []
+    exponent = math.floor(math.log10((high - low) / most))
+    for power in range(exponent, exponent + 3):
+        for digit in (1, 2, 5):
+            if whole and power < 0:
+                continue
+            # A division by a power of ten is exact where a product with 0.1 is not.
+            up, down = (digit * 10**power, 1) if power >= 0 else (digit, 10**-power)
+            slack = 1e-9 * (high - low) * down / up
+            first = math.ceil(low * down / up - slack)
+            last = math.floor(high * down / up + slack)
+            if last - first + 1 <= most:
+                return [count * up / down for count in range(first, last + 1)]
+    return [math.ceil(low)] if whole and math.ceil(low) <= high else []
+
+
+def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """The positions moved as little as need be to stand `gap` apart inside [low, high], in the same order.
+
+    Where they cannot all fit they are spaced evenly from low to high.
+    """
+    count = len(positions)
+    if count > 1 and (count - 1) * gap >= high - low:
+        gap = (high - low) / (count - 1)
+    order = sorted(range(count), key=lambda i: positions[i])
+    moved = [0.0] * count
+    floor = low
+    for i in order:
+        moved[i] = max(positions[i], floor)
+        floor = moved[i] + gap
+    ceiling = high
+    for i in reversed(order):
+        moved[i] = min(moved[i], ceiling)
+        ceiling = moved[i] - gap
+    return moved

@@ -1,0 +1,244 @@
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from noiselimit.report.charts import HEIGHT, WIDTH, Bars, Line, histogram, histogram_counts, line_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+ROOT_2 = float(np.sqrt(2))
+HOSTILE = "</title><script>alert('1')</script>&\"\x00\ud800"
+
+
+def lines_svg(lines: list[Line], **options: Any) -> ElementTree.Element:
+    return ElementTree.fromstring(
+        line_chart(lines, title="accuracy", x_label="epoch", y_label="share", **options)
+    )
+
+
+def bars_svg(series: list[Bars], **options: Any) -> ElementTree.Element:
+    settings: dict[str, Any] = {
+        "title": "gap",
+        "x_label": "gap",
+        "y_label": "examples",
+        "span": (0.0, ROOT_2),
+    } | options
+    return ElementTree.fromstring(histogram(series, **settings))
+
+
+def of_class(root: ElementTree.Element, tag: str, *names: str) -> list[ElementTree.Element]:
+    return [e for e in root.iter(SVG + tag) if set(names) <= set(e.get("class", "").split())]
+
+
+def number(element: ElementTree.Element, name: str) -> float:
+    return float(element.get(name, "nan"))
+
+
+def points(polyline: ElementTree.Element) -> list[tuple[float, float]]:
+    pairs = [pair.split(",") for pair in polyline.get("points", "").split()]
+    return [(float(x), float(y)) for x, y in pairs]
+
+
+def tick_places(root: ElementTree.Element) -> tuple[dict[str, float], dict[str, float]]:
+    """Pixel of each tick text: x of those under the axis, y of those beside it (at the line's height)."""
+    under = {t.text or "": number(t, "x") for t in of_class(root, "text", "tick", "x") if t.get("x")}
+    beside = [t.text or "" for t in of_class(root, "text", "tick", "y")]
+    grid = [number(line, "y1") for line in of_class(root, "line", "grid")]
+    return under, dict(zip(beside, grid, strict=True))
+
+
+def test_points_land_at_the_ticks_of_their_values() -> None:
+    line = Line("a", [(1, 0.0), (10, 0.2), (20, 1.0), (21, 0.6)], "chosen", mark=20)
+    root = lines_svg([line])
+    x, y = tick_places(root)
+    [drawn] = [points(polyline) for polyline in root.iter(SVG + "polyline")]
+    assert drawn[1] == pytest.approx((x["10"], y["20\u00a0%"]), abs=0.11)
+    assert drawn[2] == pytest.approx((x["20"], y["100\u00a0%"]), abs=0.11)
+    assert drawn[3][1] == pytest.approx(y["60\u00a0%"], abs=0.11)
+    assert drawn[0][1] == pytest.approx(y["0\u00a0%"], abs=0.11)
+    [mark] = of_class(root, "circle", "mark")
+    assert (number(mark, "cx"), number(mark, "cy")) == pytest.approx(drawn[2], abs=0.11)
+
+
+def test_missing_values_break_the_line() -> None:
+    ys = [0.1, 0.2, None, 0.3, float("nan"), 0.4, 0.5]
+    root = lines_svg([Line("a", list(enumerate(ys)))])
+    assert [len(points(p)) for p in root.iter(SVG + "polyline")] == [2, 2]
+    assert len(of_class(root, "circle", "lone")) == 1
+
+
+def test_only_lines_that_stand_out_are_labelled_and_seeds_share_a_label() -> None:
+    end = [(1, 0.5), (2, 0.6)]
+    lines = [
+        Line("limit-l", end, "chosen"),
+        Line("ce", end, "baseline"),
+        Line("ce", [(1, 0.5), (2, 0.8)], "baseline"),
+        Line("limit-g", end, "faint"),
+    ]
+    root = lines_svg(lines)
+    assert [t.text for t in of_class(root, "text", "label")] == ["limit-l", "ce"]
+    # What is drawn last lies on top.
+    assert [g.get("class") for g in root.iter(SVG + "g")] == [
+        "line faint",
+        "line baseline",
+        "line baseline",
+        "line chosen",
+    ]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_labels_neither_overlap_nor_leave_the_picture(ends: list[float]) -> None:
+    lines = [Line(f"method-{i:02d}, β 0.001", [(1, 0.5), (2, y)], "baseline") for i, y in enumerate(ends)]
+    labels = of_class(lines_svg(lines), "text", "label")
+    heights = sorted(number(label, "y") for label in labels)
+    assert 1 <= len(labels) <= len(ends)
+    assert all(b - a >= 14.8 for a, b in pairwise(heights))
+    assert heights[0] >= 12
+    assert heights[-1] <= HEIGHT
+    assert all(number(label, "x") + 6 * len(label.text or "") <= WIDTH for label in labels)
+
+
+def test_reference_level() -> None:
+    line = Line("a", [(1, 0.4), (2, 0.8)])
+    root = lines_svg([line], reference=(0.6, "right labels"))
+    [level] = of_class(root, "line", "reference")
+    assert number(level, "y1") == pytest.approx(tick_places(root)[1]["60\u00a0%"], abs=0.11)
+    assert "right labels" in "".join(root.itertext())
+    outside = lines_svg([line], reference=(0.2, "right labels"), y_span=(0.4, 1.0))
+    assert not of_class(outside, "line", "reference")
+
+
+def test_long_histories_are_thinned_but_keep_both_ends() -> None:
+    line = Line("a", [(epoch, epoch / 5000) for epoch in range(1, 5001)])
+    root = lines_svg([line])
+    [drawn] = [points(p) for p in root.iter(SVG + "polyline")]
+    axis = of_class(root, "line", "axis")[0]
+    assert len(drawn) <= 201
+    assert drawn[0][0] == number(axis, "x1")
+    assert drawn[-1][0] == number(axis, "x2")
+
+
+def test_single_epoch_is_a_point_in_the_plot() -> None:
+    root = lines_svg([Line("a", [(1, 0.5)], "chosen")])
+    [dot] = of_class(root, "circle", "lone")
+    x, _ = tick_places(root)
+    assert number(dot, "cx") == pytest.approx(x["1"], abs=0.11)
+
+
+@pytest.mark.parametrize("ys", [[], [None, None], [float("nan")]])
+def test_no_values_say_so(ys: list[float | None]) -> None:
+    root = lines_svg([Line("a", list(enumerate(ys)), "chosen")])
+    assert "no values were recorded" in "".join(root.itertext())
+    assert not list(root.iter(SVG + "polyline"))
+
+
+values = arrays.arrays(np.float64, st.integers(0, 60), elements=st.floats(-0.1, 1.6))
+
+
+@given(values, st.integers(1, 40))
+def test_counts_conserve_the_examples(gaps: np.ndarray, bins: int) -> None:
+    counts = histogram_counts(gaps, bins, (0.0, ROOT_2))
+    assert counts.shape == (bins,)
+    assert counts.sum() == len(gaps)
+
+
+@given(values, values)
+def test_bars_conserve_the_examples(right: np.ndarray, wrong: np.ndarray) -> None:
+    root = bars_svg([Bars("r", right, "right"), Bars("w", wrong, "wrong")])
+    titles = [t.text or "" for g in root.iter(SVG + "g") for t in g.iter(SVG + "title")]
+    pairs = [re.fullmatch(r".*: (\d+) r, (\d+) w", title) for title in titles]
+    found = np.array([[int(m[1]), int(m[2])] for m in pairs if m], dtype=int).reshape(-1, 2)
+    assert len(found) == len(titles)
+    assert found.sum(axis=0).tolist() == [len(right), len(wrong)]
+
+
+def test_rounding_beyond_the_span_and_nan() -> None:
+    gaps = np.array([-1e-9, 0.0, ROOT_2, ROOT_2 + 1e-7, np.nan, np.inf], dtype=np.float64)
+    assert histogram_counts(gaps, 4, (0.0, ROOT_2)).tolist() == [2, 0, 0, 2]
+    assert histogram_counts(gaps.astype(np.float32), 4, (0.0, ROOT_2)).tolist() == [2, 0, 0, 2]
+
+
+def test_bars_are_as_high_as_their_counts_and_stacked() -> None:
+    right, wrong = np.full(40, 0.01), np.full(20, 0.02)
+    root = bars_svg([Bars("r", right, "right"), Bars("w", wrong, "wrong")], bins=10)
+    [lower, upper] = [r for g in root.iter(SVG + "g") if g.find(SVG + "title") is not None for r in g[1:]]
+    _, y = tick_places(root)
+    assert number(lower, "y") == pytest.approx(y["40"], abs=0.11)
+    assert number(upper, "y") == pytest.approx(y["60"], abs=0.11)
+    assert number(lower, "y") + number(lower, "height") == pytest.approx(y["0"], abs=0.11)
+    assert [r.get("class") for r in (lower, upper)] == ["bar right", "bar wrong"]
+
+
+def test_one_example_among_thousands_is_still_visible() -> None:
+    root = bars_svg([Bars("r", np.array([0.01] * 5000 + [1.3]))])
+    assert min(number(rect, "height") for rect in of_class(root, "rect", "bar")) >= 1.0
+
+
+def test_legend_only_for_several_series() -> None:
+    some = np.array([0.1])
+    assert not of_class(bars_svg([Bars("right labels", some)]), "g", "legend")
+    [legend] = of_class(bars_svg([Bars("right labels", some), Bars("wrong labels", some)]), "g", "legend")
+    assert list(legend.itertext()) == ["right labels", "wrong labels"]
+
+
+def test_empty_histogram_says_so() -> None:
+    root = bars_svg([Bars("r", np.array([np.nan]))])
+    assert "no values were recorded" in "".join(root.itertext())
+
+
+CHARTS: list[Callable[..., str]] = [
+    lambda text, **options: line_chart(
+        [Line(text, [(1, 0.5), (2, 0.6)], "chosen", text)],
+        title=text,
+        x_label=text,
+        y_label=text,
+        reference=(0.5, text),
+        **options,
+    ),
+    lambda text, **options: histogram(
+        [Bars(text, np.array([0.1])), Bars(text, np.array([0.9]), "wrong")],
+        title=text,
+        x_label=text,
+        y_label=text,
+        span=(0.0, 1.0),
+        **options,
+    ),
+]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+@pytest.mark.parametrize("standalone", [False, True])
+def test_names_are_text_never_markup(chart: Callable[..., str], standalone: bool) -> None:
+    svg = chart(HOSTILE, standalone=standalone)
+    root = ElementTree.fromstring(svg)
+    assert not list(root.iter(SVG + "script"))
+    assert "<script" not in svg
+    shown = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+    assert root.get("aria-label") == shown
+    assert root.findtext(SVG + "title") == shown
+    assert sum(t.text == shown for t in root.iter(SVG + "text")) >= 2
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_accessible_and_styled_by_itself_only_when_standalone(chart: Callable[..., str]) -> None:
+    inside, alone = (ElementTree.fromstring(chart("a chart", standalone=s)) for s in (False, True))
+    for root in (inside, alone):
+        assert root.get("role") == "img"
+        assert root.get("aria-label") == "a chart"
+        assert root[0].tag == SVG + "title"
+    assert inside.find(SVG + "style") is None
+    assert inside.get("width") is None
+    style = alone.findtext(SVG + "style", "")
+    assert "prefers-color-scheme: dark" in style
+    assert alone.get("width") == str(WIDTH)
+    used = {n for e in alone.iter() for n in e.get("class", "").split()}
+    colours = {"chosen", "right", "wrong", "reference"} & used
+    assert colours
+    assert all(re.search(rf"\.{name}\b[^}}]*(fill|stroke): var\(", style) for name in colours)
