@@ -1,0 +1,19 @@
+"""One self-contained HTML page about a set of runs and the wrong labels they found."""
+
+from noiselimit.report.charts import Bars, Line, histogram, line_chart
+from noiselimit.report.content import Report, RunLine, Suspect
+from noiselimit.report.html import render, write_report
+from noiselimit.report.sentence import result_sentence
+
+__all__ = [
+    "Bars",
+    "Line",
+    "Report",
+    "RunLine",
+    "Suspect",
+    "histogram",
+    "line_chart",
+    "render",
+    "result_sentence",
+    "write_report",
+]

@@ -1,0 +1,226 @@
+"""The report as one HTML page that needs no network and no script."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from noiselimit.files import atomic_file
+from noiselimit.report.charts import Bars, Emphasis, Line, histogram, line_chart
+from noiselimit.report.content import BASELINE, Report, RunLine, Suspect
+from noiselimit.report.pictures import data_uri
+from noiselimit.report.wording import decimal, known, legal, percent, plain, run_name, shorten, symbol
+
+GAP_SPAN = (0.0, float(np.sqrt(2)))
+_PIXELATED_UP_TO = 64
+_LONGEST_VALUES = 160
+_CURVES = {
+    "test_accuracy": "Test accuracy, clean labels",
+    "validation_accuracy": "Validation accuracy, given labels",
+    "train_accuracy": "Training accuracy, given labels",
+}
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write the page; a reader never sees half of it."""
+    page = render(report)
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, "utf-8")
+
+
+def render(report: Report) -> str:
+    """The page. Every text that came from data is escaped; the same report gives the same page."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.from_string(_file("report.html")).render(
+        report=report,
+        style=Markup(_file("chart.css") + _file("style.css")),
+        table=_table(report.runs),
+        curves=_curves(report),
+        curve_hint=_curve_hint(report),
+        gap=_gap(report),
+        suspects=[_card(suspect) for suspect in report.suspects],
+        suspect_hint=_suspect_hint(report.suspects),
+    )
+    return legal(page)
+
+
+def _file(name: str) -> str:
+    return files("noiselimit.report").joinpath(name).read_text("utf-8")
+
+
+@dataclass(frozen=True)
+class _Row:
+    run: RunLine
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class _Table:
+    columns: list[str]
+    rows: list[_Row]
+    hint: str
+
+
+def _table(runs: Sequence[RunLine]) -> _Table:
+    """β has its column always, every other hyper-parameter and the chosen epoch only if some run has them."""
+    names = list(dict.fromkeys(["beta", *(name for run in runs for name in run.hyper)]))
+    epochs = any(run.best_epoch is not None for run in runs)
+    columns = ["method", *map(symbol, names), "seed", "test accuracy, chosen epoch"]
+    columns += ["test accuracy, last epoch", "wrong labels memorised", "gap ROC AUC"]
+    columns += ["chosen epoch"] if epochs else []
+    rows = []
+    for run in runs:
+        cells = [*(plain(run.hyper.get(name)) for name in names), str(run.seed)]
+        cells += [percent(run.test_accuracy), percent(run.last_test_accuracy)]
+        cells += [percent(run.memorised_wrong_labels), decimal(run.gap_auc)]
+        cells += [plain(run.best_epoch)] if epochs else []
+        rows.append(_Row(run, cells))
+    hint = "Chosen: the highest accuracy on the given validation labels, which may be wrong themselves."
+    return _Table(columns, rows, hint if any(run.chosen for run in runs) else "")
+
+
+@dataclass(frozen=True)
+class _Curve:
+    heading: str
+    svg: Markup
+
+
+def _curves(report: Report) -> list[_Curve]:
+    """Test (or, where that is unknown, validation) and training accuracy, both on the same vertical scale."""
+    known_keys = [key for key in _CURVES if any(_values(run, key) for run in report.runs)]
+    if "test_accuracy" in known_keys:
+        known_keys = [key for key in known_keys if key != "validation_accuracy"]
+    if not known_keys:
+        return []
+    lowest = min(value for key in known_keys for run in report.runs for value in _values(run, key))
+    step = 0.2 if lowest < 0.5 else 0.1
+    span = (min(max(step * float(np.floor(lowest / step + 1e-9)), 0.0), 0.9), 1.0)
+    share = known(report.wrong_share)
+    curves = []
+    for key in known_keys:
+        reference = None
+        if key == "train_accuracy" and share:
+            reference = (1 - share, f"right labels: {percent(1 - share, 0)}")
+        svg = line_chart(
+            [_line(run, key) for run in report.runs],
+            title=f"{_CURVES[key]}, per epoch",
+            x_label="epoch",
+            y_label="",
+            y_span=span,
+            reference=reference,
+        )
+        curves.append(_Curve(_CURVES[key], Markup(svg)))
+    return curves
+
+
+def _curve_hint(report: Report) -> str:
+    runs, parts = report.runs, []
+    if known(report.wrong_share) and any(_values(run, "train_accuracy") for run in runs):
+        parts.append("Training accuracy above the share of right labels is memorising.")
+    if any(run.chosen and run.best_epoch is not None for run in runs):
+        parts.append("The dot is the chosen epoch.")
+    if any(_emphasis(run) == "faint" for run in runs):
+        parts.append("Faint lines are the other runs; point at one for its name.")
+    return " ".join(parts)
+
+
+def _line(run: RunLine, key: str) -> Line:
+    points = [(epoch, row.get(key)) for row in run.history if (epoch := known(row.get("epoch"))) is not None]
+    emphasis = _emphasis(run)
+    mark = run.best_epoch if emphasis == "chosen" else None
+    return Line(run_name(run), points, emphasis, run_name(run, seed=True), mark)
+
+
+def _emphasis(run: RunLine) -> Emphasis:
+    if run.chosen:
+        return "chosen"
+    return "baseline" if run.method == BASELINE else "faint"
+
+
+def _values(run: RunLine, key: str) -> list[float]:
+    return [value for row in run.history if (value := known(row.get(key))) is not None]
+
+
+@dataclass(frozen=True)
+class _Gap:
+    svg: Markup
+    facts: list[tuple[str, str]]
+
+
+def _gap(report: Report) -> _Gap | None:
+    """The histogram with the numbers beside it; None if no gap was recorded."""
+    groups = [("right labels" if report.gaps_wrong is not None else "examples", report.gaps_right)]
+    if report.gaps_wrong is not None:
+        groups.append(("wrong labels", report.gaps_wrong))
+    finite = [(name, gaps[np.isfinite(gaps)]) for name, gaps in groups]
+    if not sum(gaps.size for _, gaps in finite):
+        return None
+    chosen = [run for run in report.runs if run.chosen]
+    whose = f" of {run_name(chosen[0], seed=True)}" if chosen else ""
+    svg = histogram(
+        [
+            Bars(f"{name}: {gaps.size:,}", gaps, "wrong" if place else "right")
+            for place, (name, gaps) in enumerate(finite)
+        ],
+        title=f"Histogram of the gap{whose}",
+        x_label="gap",
+        y_label="examples",
+        span=GAP_SPAN,
+    )
+    facts = [("run", run_name(chosen[0], seed=True))] if chosen else []
+    facts += [(f"median gap, {name}", _median(gaps)) for name, gaps in finite]
+    if chosen and known(chosen[0].gap_auc) is not None:
+        facts.append(("ROC AUC", decimal(chosen[0].gap_auc)))
+    left_out = sum(gaps.size for _, gaps in groups) - sum(gaps.size for _, gaps in finite)
+    if left_out:
+        facts.append(("without a gap", f"{left_out:,}"))
+    return _Gap(Markup(svg), facts)
+
+
+def _median(gaps: npt.NDArray[np.floating]) -> str:
+    return decimal(float(np.median(gaps)) if gaps.size else None, 2)
+
+
+@dataclass(frozen=True)
+class _Card:
+    suspect: Suspect
+    picture: str | None
+    small: bool
+    values: str
+    gap: str
+
+
+def _card(suspect: Suspect) -> _Card:
+    image = suspect.image
+    return _Card(
+        suspect,
+        None if image is None else data_uri(image),
+        image is not None and max(image.shape[-2:]) <= _PIXELATED_UP_TO,
+        shorten(suspect.values or "", _LONGEST_VALUES),
+        decimal(suspect.gap),
+    )
+
+
+def _suspect_hint(suspects: Sequence[Suspect]) -> str:
+    many = len(suspects)
+    text = f"The {many} training examples" if many != 1 else "The training example"
+    text += " with the largest gap."
+    known_ones = [suspect for suspect in suspects if suspect.clean is not None]
+    if known_ones:
+        wrong = sum(suspect.given != suspect.clean for suspect in known_ones)
+        found = sum(suspect.suggested == suspect.clean for suspect in known_ones)
+        of = len(known_ones)
+        text += f" {wrong} of {of} given labels {_is(wrong)} wrong;"
+        text += f" {found} of {of} suggestions {_is(found)} right."
+    return text
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
