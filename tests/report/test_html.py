@@ -94,6 +94,10 @@ def test_charts_in_the_page_are_xml(make_report: MakeReport) -> None:
     assert "right labels: 60\u00a0%" in charts[1]
     assert "right labels: 60" in charts[2]
     assert "wrong labels: 40" in charts[2]
+    # Right labels have the gaps below 0.7, wrong ones those above: the colours change once, in the middle.
+    bars = re.findall(r'</title><rect class="bar (\w+)"', charts[2])
+    assert set(bars) == {"right", "wrong"}
+    assert bars == sorted(bars)
 
 
 def test_hostile_names_are_shown_as_text(make_report: MakeReport, tmp_path: Path) -> None:
