@@ -49,12 +49,7 @@ def _collect(pairs: Any) -> Examples:
                 f"{source}: the input of item {row} has shape {list(inputs[row].shape)} but that of item 0 "
                 f"{list(inputs[0].shape)}; bring all inputs to one shape."
             )
-        labels.append(_plain_label(item[1]))
+        labels.append(item[1])
     if not inputs:
         raise InputError(f"{source}: the Dataset is empty; give at least one example of each class.")
     return make_examples(np.stack(inputs), labels, source=source)
-
-
-def _plain_label(label: Any) -> Any:
-    """A number out of a tensor or array of one element; anything else as it is, for the checks to judge."""
-    return label.item() if hasattr(label, "item") and np.size(label) == 1 else label

@@ -61,10 +61,10 @@ def encode_labels(
 
 
 def _list_of_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """A one-dimensional array of the list's items, whatever they are."""
+    """A one-dimensional array of the list's items, whatever they are; tensors of no dimension as numbers."""
     array = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
-        array[row] = value
+        array[row] = value.item() if getattr(value, "shape", None) == () else value
     return array
 
 
@@ -84,6 +84,8 @@ def _plain_array(objects: npt.NDArray[Any], source: str, what: str) -> npt.NDArr
 
 
 def _whole_numbers(array: npt.NDArray[Any], source: str, what: str) -> Labels:
+    if array.dtype.kind == "b":
+        return array.astype(np.int64)
     if array.dtype.kind == "f":
         _refuse_missing(np.isnan(array), source, what)
     with np.errstate(invalid="ignore"):  # infinity has no remainder; it fails the comparison

@@ -2,6 +2,8 @@
 
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,7 @@ UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.
 
 def read_npz(path: Path) -> DataSet:
     """The data set in an archive; clean_labels, class_names, test_inputs and test_labels are optional."""
-    with _open(path) as file:
-        archive = _Archive(path, file)
+    with _open(path) as archive:
         names = archive.find("class_names")
         examples = make_examples(
             archive.require(*INPUTS),
@@ -49,8 +50,8 @@ def read_npz(path: Path) -> DataSet:
 
 def read_npz_inputs(path: Path) -> npt.NDArray[Any]:
     """The inputs alone, in canonical form: what a prediction needs."""
-    with _open(path) as file:
-        return canonical_inputs(_Archive(path, file).require(*INPUTS), str(path))
+    with _open(path) as archive:
+        return canonical_inputs(archive.require(*INPUTS), str(path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,18 +87,21 @@ class _Archive:
         return array
 
 
-def _open(path: Path) -> NpzFile:
-    try:
-        file = np.load(path, allow_pickle=False)
-    except UNREADABLE as error:
-        raise InputError(
-            f"{path}: cannot be read as a NumPy archive ({_reason(error)}); write one with numpy.savez."
-        ) from None
-    if not isinstance(file, NpzFile):
-        raise InputError(
-            f"{path}: this is a single array; put inputs and labels in one file with numpy.savez."
-        )
-    return file
+@contextmanager
+def _open(path: Path) -> Iterator[_Archive]:
+    with ExitStack() as stack:
+        try:
+            # Opened here because NumPy leaves a damaged file open.
+            file = np.load(stack.enter_context(path.open("rb")), allow_pickle=False)
+        except UNREADABLE as error:
+            raise InputError(
+                f"{path}: cannot be read as a NumPy archive ({_reason(error)}); write one with numpy.savez."
+            ) from None
+        if not isinstance(file, NpzFile):
+            raise InputError(
+                f"{path}: this is a single array; put inputs and labels in one file with numpy.savez."
+            )
+        yield _Archive(path, stack.enter_context(file))
 
 
 def _reason(error: BaseException) -> str:

@@ -68,6 +68,8 @@ def load_inputs(name_or_path: str | Path, data_dir: str | Path | None = None) ->
 def _existing_path(text: str) -> Path:
     """The folder or .npz file of that name; nothing else can be read."""
     path = Path(text)
+    if not text:  # which Path would take for the current folder
+        raise unknown("data set", text, DATA_SETS)
     if path.is_dir() or (path.is_file() and path.suffix == ".npz"):
         return path
     if path.exists():
