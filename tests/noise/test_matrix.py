@@ -1,0 +1,104 @@
+"""Transition matrices from Python and from files."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noiselimit.errors import InputError
+from noiselimit.noise import MatrixNoise, parse_noise
+
+ROWS = [[0.75, 0.25], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("noise.csv", "0.75, 0.25\n0.5,0.5\n"),
+        ("noise.csv", "\n0.75 0.25\n\n  0.5\t0.5"),
+        ("noise.txt", "0.75  0.25\r\n0.5 , 0.5\r\n"),
+        ("noise.json", json.dumps(ROWS)),
+    ],
+)
+def test_text_files(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    assert parse_noise(f"matrix:{tmp_path / name}") == MatrixNoise(ROWS)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_npy_files(tmp_path, dtype):
+    np.save(tmp_path / "noise.npy", np.array(ROWS, dtype))
+    assert parse_noise(f"matrix:{tmp_path / 'noise.npy'}") == MatrixNoise(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", b"0.5,0.5\n0.5,0.4\n", r"row 1 sums to 0\.9; every row must sum to 1, so rescale it"),
+        ("a.csv", b"1.5,-0.5\n0,1\n", r"the entry in row 0, column 0 is 1\.5; probabilities lie"),
+        ("a.csv", b"1,0\n1.5,-0.5", r"the entry in row 1, column 0 is 1\.5"),
+        ("a.csv", b"1,0\n1,nan", "the entry in row 1, column 1 is nan"),
+        ("a.csv", b"1,0\n1", "the rows are not equally long rows of numbers; correct them"),
+        ("a.csv", b"1,0,0\n1,0,0", r"the shape is \[2, 3\]; give one row and one column per class"),
+        ("a.csv", b"", r"the shape is \[0\]; give"),
+        ("a.csv", b"1,zero\n0,1", r"cannot be read as a matrix \(.*'zero'\); write it anew"),
+        ("a.csv", b"\xff\xfe", r"cannot be read as a matrix \(.*\); write it anew"),
+        ("a.json", b"[[1, 0], [0, 1]", r"cannot be read as a matrix \(.*\); write it anew"),
+        ("a.json", b"[" * 100_000, r"cannot be read as a matrix \(.*\); write it anew"),
+        ("a.json", b'{"a": 1}', "the rows are not equally long rows of numbers"),
+        ("a.json", b"3", r"the shape is \[\]; give"),
+        ("a.npy", b"\x93NUMPY", r"cannot be read as a matrix \(.*\); write it anew"),
+        ("a.npy", b"PK\3\4", r"cannot be read as a matrix \(.*\); write it anew"),
+        ("a.xlsx", b"", r"a transition matrix must be a \.npy, \.csv, \.txt or \.json file; convert it"),
+    ],
+)
+def test_files_that_hold_no_transition_matrix(tmp_path, name, content, sentence):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"^{path}: {sentence}"):
+        parse_noise(f"matrix:{path}")
+
+
+def test_python_objects_are_not_loaded(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1, None]], dtype=object))
+    with pytest.raises(InputError, match=r"cannot be read as a matrix \(Object arrays"):
+        parse_noise(f"matrix:{tmp_path / 'a.npy'}")
+
+
+@pytest.mark.parametrize("ending", ["npy", "csv", "json"])
+def test_absent_files(tmp_path, ending):
+    with pytest.raises(
+        InputError, match=r"cannot be read \(No such file or directory\); name a readable file"
+    ):
+        parse_noise(f"matrix:{tmp_path / 'absent'}.{ending}")
+
+
+def test_no_file_named():
+    with pytest.raises(InputError, match=r"^noise 'matrix' names no file; write matrix:FILE"):
+        parse_noise("matrix:")
+
+
+def test_the_size_must_be_that_of_the_data():
+    with pytest.raises(InputError, match="has 2 rows but the data have 10 classes; give one of 10 × 10"):
+        MatrixNoise(ROWS).transition(10)
+
+
+@given(st.floats(-3e-6, 3e-6))
+def test_rows_may_miss_one_by_a_millionth_and_are_rescaled(error):
+    rows = [[0.5, 0.5 + error], [0.0, 1.0]]
+    if abs(sum(rows[0]) - 1) > 1e-6:
+        with pytest.raises(InputError, match="row 0 sums to"):
+            MatrixNoise(rows)
+    else:
+        assert np.allclose(MatrixNoise(rows).transition(2).sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+def test_the_callers_array_is_not_kept():
+    rows = np.array(ROWS)
+    noise = MatrixNoise(rows)
+    rows[:] = 0
+    noise.transition(2)[:] = 0
+    assert noise == MatrixNoise(ROWS)
+    assert hash(noise) == hash(MatrixNoise(ROWS))
