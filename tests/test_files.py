@@ -1,0 +1,87 @@
+"""A reader never sees half a file, and a folder that cannot be written gets a sentence."""
+
+import json
+import os
+
+import pytest
+
+from noiselimit.errors import InputError
+from noiselimit.files import atomic_file, atomic_folder, make_folder, write_json
+
+
+def fail_half_way(path):
+    """Write something and fail, as a full disk or an interrupt would."""
+    path.write_text("half")
+    raise RuntimeError("half-way")
+
+
+def test_a_file_appears_whole_and_alone(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    with atomic_file(path) as temporary:
+        temporary.write_text("whole")
+        assert not path.exists()
+        assert temporary.parent == path.parent
+    assert path.read_text() == "whole"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_failed_file_leaves_the_old_one(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    with pytest.raises(RuntimeError, match="half-way"), atomic_file(path) as temporary:
+        fail_half_way(temporary)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_appears_whole(tmp_path):
+    path = tmp_path / "run"
+    with atomic_folder(path) as temporary:
+        (temporary / "file.txt").write_text("whole")
+        assert not path.exists()
+    assert (path / "file.txt").read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_folder_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError, match="half-way"), atomic_folder(tmp_path / "run") as temporary:
+        fail_half_way(temporary / "file.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_files_have_the_mode_that_the_mask_asks_for(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        write_json(tmp_path / "file.json", 1)
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file.json").stat().st_mode & 0o777 == mode
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path):
+    with pytest.raises(InputError, match=rf"^cannot write {tmp_path}: it is a folder; name a file"):
+        write_json(tmp_path, 1)
+
+
+@pytest.mark.parametrize("below", ["file", "file/deeper"])
+def test_a_folder_that_cannot_be_written(tmp_path, below):
+    (tmp_path / "file").touch()
+    target = tmp_path / below
+    with pytest.raises(InputError, match=rf"^cannot write to folder {target} \(.*\): choose another one"):
+        make_folder(target)
+    for write in (atomic_file, atomic_folder):
+        with pytest.raises(InputError, match=r"^cannot write to folder"), write(target / "name"):
+            pytest.fail("the block must not be entered")
+
+
+def test_json_is_readable_by_others(tmp_path):
+    path = tmp_path / "value.json"
+    write_json(path, {"β": [1, 0.1]})
+    assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
+    assert "β" in path.read_text("utf-8")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, float("nan"))
+    assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
+    assert list(tmp_path.iterdir()) == [path]
