@@ -1,0 +1,58 @@
+"""noiselimit: train classifiers that cannot memorise wrong labels, and find the wrong labels."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from noiselimit.data.examples import DataSet, Examples, make_examples
+    from noiselimit.data.sources import load_data
+    from noiselimit.errors import InputError
+    from noiselimit.loss import LimitLoss
+    from noiselimit.runs import Run, choose, load_run
+    from noiselimit.spec import RunSpec, grid
+    from noiselimit.training import train
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataSet",
+    "Examples",
+    "InputError",
+    "LimitLoss",
+    "Run",
+    "RunSpec",
+    "choose",
+    "grid",
+    "load_data",
+    "load_run",
+    "make_examples",
+    "train",
+]
+
+_HOMES = {
+    "DataSet": "data.examples",
+    "Examples": "data.examples",
+    "InputError": "errors",
+    "LimitLoss": "loss",
+    "Run": "runs",
+    "RunSpec": "spec",
+    "choose": "runs",
+    "grid": "spec",
+    "load_data": "data.sources",
+    "load_run": "runs",
+    "make_examples": "data.examples",
+    "train": "training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when first used, so that `import noiselimit` and `--help` stay fast."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'noiselimit' has no attribute '{name}'")
+    value = getattr(import_module(f"noiselimit.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,7 +14,7 @@ MASK = 0xFFFFFFFFFFFFFFFF
 
 
 class Stream(IntEnum):
-    """What a random number is for; two streams of one seed are independent. Values are part of the results."""
+    """What a random number is for. Streams of one seed are independent; values are part of the results."""
 
     SPLIT = 1
     NOISE = 2
@@ -25,7 +25,7 @@ class Stream(IntEnum):
 
 
 def mix(value: int) -> int:
-    """SplitMix64's finaliser: a bijection of 64-bit words in which every input bit reaches every output bit."""
+    """SplitMix64's finaliser: a bijection of 64-bit words; every input bit reaches every output bit."""
     value &= MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
@@ -53,7 +53,7 @@ def random_words(seed: int, stream: Stream, step: int, count: int) -> npt.NDArra
 
 def uniforms(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np.float64]:
     """`count` independent uniforms in [0, 1)."""
-    return (random_words(seed, stream, step, count) >> np.uint64(11)) * 2.0**-53
+    return (random_words(seed, stream, step, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def permutation(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np.int64]:

@@ -1,0 +1,1 @@
+"""The command line: a flat map from commands to functions."""

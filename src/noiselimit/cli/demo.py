@@ -1,0 +1,37 @@
+"""noiselimit demo."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noiselimit.cli.options import Device, Json, Quiet
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for run folders, summary.json and report.html.")] = Path(
+        "demo"
+    ),
+    seed: Annotated[str, typer.Option(help="Seed, or several: 0,1,2.")] = "0",
+    device: Device = "auto",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Digits with 40 % wrong labels: cross-entropy beside LIMIT, in about half a minute."""
+    import json
+
+    from noiselimit.cli.news import training_news
+    from noiselimit.cli.tables import print_runs
+    from noiselimit.cli.values import whole_numbers
+    from noiselimit.demo import run_demo
+    from noiselimit.run_report import summary
+
+    seeds = whole_numbers("seed", seed)
+    with training_news(quiet) as progress:
+        runs = run_demo(out, seeds, device=device, progress=progress)
+    if as_json:
+        print(json.dumps(summary(runs), indent=2))
+        return
+    print("scikit-learn's digits, 40 % of the training and validation labels wrong, the test labels clean:")
+    print_runs(runs, folders=False)
+    print(f"★ chosen by noisy validation labels. Look at {out / 'report.html'}")

@@ -1,0 +1,41 @@
+"""noiselimit predict."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noiselimit.cli.options import DataDir, Json, RunFolder
+
+
+def predict(
+    run: RunFolder,
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Data set or .npz file; labels are not needed.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write: .csv or .parquet.")] = Path("predictions.csv"),
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Write the classifier's prediction for every example: index, label, class name, probability."""
+    import json
+
+    from noiselimit.data.sources import load_inputs
+    from noiselimit.errors import InputError
+    from noiselimit.files import atomic_file
+    from noiselimit.predictions import prediction_table
+    from noiselimit.runs import load_run
+
+    if out.suffix not in (".csv", ".parquet"):
+        raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
+    loaded = load_run(run)
+    table = prediction_table(loaded, load_inputs(data, data_dir))
+    with atomic_file(out) as temporary:
+        if out.suffix == ".csv":
+            table.to_csv(temporary, index=False)
+        else:
+            table.to_parquet(temporary, index=False)
+    if as_json:
+        print(json.dumps({"predictions": str(out), "examples": len(table)}))
+    else:
+        print(f"{len(table)} predictions written to {out}")

@@ -1,0 +1,1 @@
+"""K runs trained together as rows of one tensor program."""

@@ -1,0 +1,81 @@
+"""The counter-based random numbers of `noiselimit.randomness` on torch tensors, one key per row.
+
+`step` is a tensor, so that a captured graph draws anew at every replay.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from noiselimit.randomness import GOLDEN, Stream, stream_key
+
+_LANES = 64  # rows padded to this many values meet the same vector instructions wherever they lie in memory
+
+
+def _signed(word: int) -> int:
+    return word - 2**64 if word >= 2**63 else word
+
+
+def _shift(words: Tensor, bits: int) -> Tensor:
+    """Logical right shift; torch's own keeps the sign."""
+    return (words >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _mix(words: Tensor) -> Tensor:
+    words = (words ^ _shift(words, 30)) * _signed(0xBF58476D1CE4E5B9)
+    words = (words ^ _shift(words, 27)) * _signed(0x94D049BB133111EB)
+    return words ^ _shift(words, 31)
+
+
+def stream_keys(seeds: Sequence[int], stream: Stream, device: torch.device) -> Tensor:
+    """int64 [K]: the key of this stream for each row's seed."""
+    return torch.tensor(
+        [_signed(stream_key(seed, stream)) for seed in seeds], dtype=torch.int64, device=device
+    )
+
+
+def random_words(keys: Tensor, step: Tensor, count: int) -> Tensor:
+    """int64 [K, count] random words; row k equals `randomness.random_words` of its seed bit by bit."""
+    at_step = _mix(keys + (step + 1) * _signed(GOLDEN))
+    elements = torch.arange(1, count + 1, device=keys.device) * _signed(GOLDEN)
+    return _mix(at_step[:, None] + elements)
+
+
+def permutations(keys: Tensor, step: Tensor, count: int) -> Tensor:
+    """int64 [K, count]: a random order of 0 … count − 1 in every row."""
+    return torch.argsort(_shift(random_words(keys, step, count), 1), dim=1, stable=True)
+
+
+def _padded_words(keys: Tensor, step: Tensor, shape: tuple[int, int]) -> Tensor:
+    count = math.prod(shape)
+    return random_words(keys, step, count + -count % _LANES)
+
+
+def _unit(bits23: Tensor) -> Tensor:
+    """23 random bits → float32 in the open interval (0, 1), exactly representable."""
+    return (bits23.to(torch.float32) + 0.5) * 2.0**-23
+
+
+def _cut(values: Tensor, shape: tuple[int, int]) -> Tensor:
+    return values[:, : math.prod(shape)].reshape(-1, *shape)
+
+
+def gaussian(keys: Tensor, step: Tensor, shape: tuple[int, int]) -> Tensor:
+    """float32 [K, *shape] standard normal draws (Box–Muller on the two halves of one word)."""
+    words = _padded_words(keys, step, shape)
+    radius = (_unit(_shift(words, 41)).log() * -2.0).sqrt()
+    angle = _unit(words & 0x7FFFFF) * (2.0 * math.pi)
+    return _cut(radius * angle.cos(), shape)
+
+
+def laplace(keys: Tensor, step: Tensor, shape: tuple[int, int]) -> Tensor:
+    """float32 [K, *shape] Laplace draws of unit variance (scale 1/√2), by inversion."""
+    words = _padded_words(keys, step, shape)
+    magnitude = _unit(_shift(words, 41)).log() * -math.sqrt(0.5)
+    sign = (1 - 2 * (words & 1)).to(torch.float32)
+    return _cut(magnitude * sign, shape)
+
+
+DRAWS = {"gaussian": gaussian, "laplace": laplace}

@@ -1,0 +1,78 @@
+"""Two ways to run K networks of one architecture on K batches; both take the same stacked tensors.
+
+`looped` calls the ordinary module once per row: right for any module, best on a CPU, where a row then takes
+part in exactly the arithmetic it would alone. `stacked` replaces every layer by its stacked twin, so that one
+kernel serves all rows: best on a GPU, where launches cost more than a small network's arithmetic.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from noiselimit.cohort.stacked import STACKED_LAYERS
+
+Tensors = Mapping[str, Tensor]
+"""Parameter or buffer name → [K, ...]."""
+
+Forward = Callable[[Tensors, Tensors, Tensor, bool], tuple[Tensor, Tensor]]
+"""(parameters, buffers, inputs [K, B, ...], training) → logits [K, B, C], features [K, B, F].
+
+In training, batch-norm's running statistics are updated in `buffers`, in place.
+"""
+
+
+def looped(module: nn.Module) -> Forward:
+    """Row after row through the ordinary module."""
+    module = copy.deepcopy(module)
+
+    def forward(
+        parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        module.train(training)
+        unbound = {name: tensor.unbind(0) for name, tensor in parameters.items()}
+        outputs = []
+        for row in range(len(inputs)):
+            state = {name: tensors[row] for name, tensors in unbound.items()}
+            state.update((name, tensor.detach()[row]) for name, tensor in buffers.items())
+            outputs.append(functional_call(module, state, (inputs[row],)))
+        logits, features = zip(*outputs, strict=True)
+        return torch.stack(logits), torch.stack(features)
+
+    return forward
+
+
+def stacked(module: nn.Module) -> Forward:
+    """All rows at once through stacked layers."""
+    module = _replace_layers(copy.deepcopy(module))
+
+    def forward(
+        parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        module.train(training)
+        logits, features = functional_call(module, {**parameters, **buffers}, (inputs,))
+        return logits, features
+
+    return forward
+
+
+def can_stack(module: nn.Module) -> bool:
+    """Whether every layer has a stacked twin. Holds for our own networks; anybody else's run looped."""
+    if not type(module).__module__.startswith("noiselimit.networks."):
+        return False
+    return all(type(layer) in STACKED_LAYERS for layer in module.modules() if not list(layer.children()))
+
+
+def layout_for(module: nn.Module, device: torch.device) -> Forward:
+    """The quicker layout that is right for this module on this device."""
+    return stacked(module) if device.type == "cuda" and can_stack(module) else looped(module)
+
+
+def _replace_layers(module: nn.Module) -> nn.Module:
+    """Swap each leaf layer for its stacked twin, keeping every name."""
+    for name, child in list(module.named_children()):
+        twin = STACKED_LAYERS.get(type(child))
+        setattr(module, name, twin(child) if twin else _replace_layers(child))
+    return module

@@ -1,0 +1,44 @@
+"""What training says while it runs and leaves behind when a row is done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from noiselimit.cohort.rows import State
+
+Record = Mapping[str, float | int | None]
+"""One epoch of one run, as it stands in history.jsonl."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the networks say of the examples of one part, in the part's order."""
+
+    classifier: Tensor
+    """float32 [m, C] class probabilities softmax(a)."""
+    predictor: Tensor | None
+    """float32 [m, C] softmax(r), when the method has a predictor."""
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """What a row leaves behind."""
+
+    row: int
+    """Its number among the rows the block was given."""
+    history: tuple[Record, ...]
+    best_epoch: int
+    failure: str | None
+    """Why the run failed, or None."""
+    classifier: State
+    predictor: State | None
+    """State dicts of the best epoch."""
+    best: Mapping[str, Scores]
+    """Part name → scores at the best epoch: train, validation and, if there is one, test."""
+    last: Scores
+    """Scores of the training part at the last epoch."""
+
+    def at(self, position: int) -> "Finished":
+        """The same under the number by which the caller knows the row."""
+        return replace(self, row=position)

@@ -1,0 +1,43 @@
+"""Which runs train together, and how a cohort is shared out over the cores."""
+
+from collections.abc import Sequence
+
+from noiselimit.methods import get_method
+from noiselimit.spec import RunSpec
+
+
+def plan_cohorts(specs: Sequence[RunSpec]) -> list[list[int]]:
+    """Positions of the specs, grouped so that all of a group can be rows of one tensor program.
+
+    Rows need the same shapes (networks, batch size, number of examples) and the same update rule; method,
+    hyper-parameters, learning rate, noise, seed and number of epochs may differ from row to row.
+    """
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for position, spec in enumerate(specs):
+        key = (
+            spec.network,
+            spec.predictor_network or spec.network,
+            spec.batch_size,
+            spec.optimiser,
+            spec.validation_share,
+            spec.test_share,
+            spec.train_size,
+        )
+        groups.setdefault(key, []).append(position)
+    return list(groups.values())
+
+
+def cost(spec: RunSpec) -> float:
+    """Relative arithmetic of a run: epochs times networks."""
+    return spec.epochs * (2.0 if get_method(spec.method).needs_predictor else 1.0)
+
+
+def plan_blocks(specs: Sequence[RunSpec], blocks: int) -> list[list[int]]:
+    """Positions of the specs shared out over at most `blocks` blocks of about equal cost, none empty."""
+    shares: list[list[int]] = [[] for _ in range(min(blocks, len(specs)))]
+    loads = [0.0] * len(shares)
+    for position in sorted(range(len(specs)), key=lambda i: -cost(specs[i])):
+        lightest = loads.index(min(loads))
+        shares[lightest].append(position)
+        loads[lightest] += cost(specs[position])
+    return [sorted(share) for share in shares]

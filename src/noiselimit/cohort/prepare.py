@@ -1,0 +1,77 @@
+"""From a data set and a spec to what one run sees: its split, its noisy labels, its standardisation."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noiselimit.data.examples import DataSet, Examples
+from noiselimit.spec import RunSpec
+from noiselimit.split import Split, split_examples
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRun:
+    """What a run's seed makes of the data set. Nothing here depends on the method."""
+
+    examples: Examples
+    """All examples, with the given labels the run sees: noisy where noise was added."""
+    split: Split
+    """Which of them it trains on, validates on and (when the data have no test part) is tested on."""
+    mean: Floats
+    std: Floats
+    """Of the training inputs: per channel [channels, 1, 1] for images, per feature [features] for vectors."""
+
+
+def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
+    """Split, then noise on everything but the test examples, then statistics of the training inputs."""
+    split = split_examples(
+        len(data.examples),
+        spec.seed,
+        validation_share=spec.validation_share,
+        test_share=spec.test_share,
+        train_size=spec.train_size,
+    )
+    noisy = spec.noise.apply(data.examples, spec.seed)
+    labels = noisy.labels.copy()
+    labels[split.test] = data.examples.labels[split.test]
+    mean, std = statistics(data.examples.inputs, split.train)
+    return PreparedRun(dataclasses.replace(noisy, labels=labels), split, mean, std)
+
+
+def prepare_all(specs: Sequence[RunSpec], data: DataSet) -> list[PreparedRun]:
+    """One preparation per spec; runs that differ in method or hyper-parameters only share it."""
+    made: list[tuple[RunSpec, PreparedRun]] = []
+    for spec in specs:
+        essence = RunSpec(
+            seed=spec.seed,
+            noise=spec.noise,
+            validation_share=spec.validation_share,
+            test_share=spec.test_share,
+            train_size=spec.train_size,
+        )
+        found = next((prepared for known, prepared in made if known == essence), None)
+        made.append((essence, found or prepare(spec, data)))
+    return [prepared for _, prepared in made]
+
+
+def statistics(inputs: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation over examples (and pixels); a constant channel or feature gets std 1.
+
+    Two passes in pieces: the squares of a large mean would drown a small deviation, and a float64 copy of
+    everything would not fit beside large data.
+    """
+    axes = (0, 2, 3) if inputs.ndim == 4 else (0,)
+    pieces = np.array_split(rows, len(rows) // 4096 + 1)
+    count = len(rows) * (inputs[0, 0].size if inputs.ndim == 4 else 1)
+    mean = sum(inputs[piece].sum(axes, dtype=np.float64) for piece in pieces) / count
+    shape = (-1, 1, 1) if inputs.ndim == 4 else (-1,)
+    centre = np.asarray(mean, np.float64).reshape(shape)
+    squares = sum(np.square(inputs[piece] - centre).sum(axes) for piece in pieces)
+    std = np.sqrt(np.asarray(squares, np.float64) / count).reshape(shape)
+    return centre.astype(np.float32), np.where(std > 0, std, 1.0).astype(np.float32)

@@ -1,0 +1,82 @@
+"""K networks of one architecture, with each row's weights, statistics, optimiser state and best epoch."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from noiselimit.cohort.layouts import Forward, layout_for
+from noiselimit.optimisers import Optimiser, Rates
+
+State = dict[str, Tensor]
+"""Name → tensor: stacked [K, ...] in here, an ordinary state dict once a row is taken out."""
+
+
+class NetworkRows:
+    """Stacked tensors of K rows. Rows never mix: each sees its own batch and its own gradient."""
+
+    def __init__(
+        self, module: nn.Module, states: Sequence[State], optimiser: Optimiser, device: torch.device
+    ) -> None:
+        stacked = {name: torch.stack([state[name] for state in states]).to(device) for name in states[0]}
+        learned = [name for name, _ in module.named_parameters()]
+        self.parameters = {name: stacked[name].requires_grad_() for name in learned}
+        self.buffers = {name: tensor for name, tensor in stacked.items() if name not in self.parameters}
+        self.optimiser = optimiser
+        self.moments = {
+            name: {part: torch.zeros_like(tensor) for part in optimiser.state}
+            for name, tensor in self.parameters.items()
+        }
+        self.best = {name: tensor.detach().clone() for name, tensor in stacked.items()}
+        self._forward: Forward = layout_for(module, device)
+
+    def train(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """[K, B, ...] → logits [K, B, C], features [K, B, F], in training mode, for back-propagation."""
+        return self._forward(self.parameters, self.buffers, inputs, True)
+
+    @torch.no_grad()
+    def logits(self, inputs: Tensor, rows: Sequence[int] | None = None, *, best: bool = False) -> Tensor:
+        """[k, B, ...] → [k, B, C] in evaluation mode, for all or some rows, with current or best weights."""
+        current = {**self.parameters, **self.buffers}
+        state = self.best if best else current
+        if rows is not None:
+            state = {name: tensor[rows] for name, tensor in state.items()}
+        parameters = {name: state[name] for name in self.parameters}
+        buffers = {name: state[name] for name in self.buffers}
+        return self._forward(parameters, buffers, inputs, False)[0]
+
+    @torch.no_grad()
+    def update(self, gradients: Sequence[Tensor], rates: Rates) -> None:
+        """One optimiser step; `gradients` in the order of `parameters`."""
+        for (name, parameter), gradient in zip(self.parameters.items(), gradients, strict=True):
+            self.optimiser.update(parameter, gradient, self.moments[name], rates)
+
+    @torch.no_grad()
+    def finite(self) -> Tensor:
+        """bool [K]: whether all weights of the row are finite."""
+        return torch.stack([tensor.isfinite().flatten(1).all(1) for tensor in self.parameters.values()]).all(
+            0
+        )
+
+    @torch.no_grad()
+    def remember(self, rows: Sequence[int]) -> None:
+        """The current weights of these rows become their best ones."""
+        for name, best in self.best.items():
+            current = self.parameters.get(name, self.buffers.get(name))
+            assert current is not None
+            best[rows] = current[rows]
+
+    @torch.no_grad()
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drop all other rows."""
+        self.parameters = {name: t.detach()[rows].requires_grad_() for name, t in self.parameters.items()}
+        self.buffers = {name: tensor[rows] for name, tensor in self.buffers.items()}
+        self.best = {name: tensor[rows] for name, tensor in self.best.items()}
+        self.moments = {
+            name: {part: tensor[rows] for part, tensor in state.items()}
+            for name, state in self.moments.items()
+        }
+
+    def best_state(self, row: int) -> State:
+        """The row's best-epoch weights and statistics, as an ordinary state dict on the CPU."""
+        return {name: tensor[row].cpu().clone() for name, tensor in self.best.items()}

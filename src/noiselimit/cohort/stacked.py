@@ -1,0 +1,100 @@
+"""Layers whose parameters and activations carry a leading row dimension: [K, ...] and [K, B, ...].
+
+Each holds the ordinary layer's settings and the same parameter names, so a stacked state dict is the ordinary
+ones stacked, and row k of it is an ordinary state dict.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import unfold
+
+
+class StackedLinear(nn.Module):
+    """[K, B, inputs] → [K, B, outputs], one batched matrix product."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.bias is None:
+            return torch.bmm(x, self.weight.mT)
+        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
+
+
+class StackedConv2d(nn.Module):
+    """[K, B, inputs, H, W] → [K, B, outputs, H', W']: patches, then one batched matrix product.
+
+    A grouped convolution would do the same, several times slower.
+    """
+
+    def __init__(self, layer: nn.Conv2d) -> None:
+        super().__init__()
+        plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
+        if not plain or layer.bias is not None or isinstance(layer.padding, str):
+            raise ValueError("only plain convolutions without bias and with numeric padding can be stacked")
+        self.weight = layer.weight
+        self.kernel, self.stride, self.padding = layer.kernel_size, layer.stride, layer.padding
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, batch = x.shape[:2]
+        height, width = (
+            (side + 2 * padding - kernel) // stride + 1
+            for side, padding, kernel, stride in zip(
+                x.shape[3:], self.padding, self.kernel, self.stride, strict=True
+            )
+        )
+        patches = unfold(x.flatten(0, 1), self.kernel, padding=self.padding, stride=self.stride)
+        patches = patches.view(rows, batch, -1, height * width).transpose(2, 3).flatten(1, 2)
+        out = torch.bmm(patches, self.weight.flatten(2).mT)  # [K, B·H'·W', outputs]
+        return out.view(rows, batch, height, width, -1).movedim(-1, 2)
+
+
+class StackedBatchNorm(nn.Module):
+    """Batch-norm of [K, B, features] or [K, B, channels, H, W] over everything but rows and channels."""
+
+    def __init__(self, layer: nn.BatchNorm1d | nn.BatchNorm2d) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+        self.eps, self.momentum = layer.eps, layer.momentum
+        for name, buffer in layer.named_buffers():
+            self.register_buffer(name, buffer)
+        self.running_mean: Tensor
+        self.running_var: Tensor
+        self.num_batches_tracked: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            dims = [1, *range(3, x.dim())]
+            variance, mean = torch.var_mean(x, dims, correction=0)  # [K, channels]
+            self._remember(mean.detach(), variance.detach(), x.numel() // mean.numel())
+        else:
+            mean, variance = self.running_mean, self.running_var
+        scale = self.weight * (variance + self.eps).rsqrt()
+        shift = self.bias - mean * scale
+        shape = (x.shape[0], 1, x.shape[2], *[1] * (x.dim() - 3))
+        return x * scale.view(shape) + shift.view(shape)
+
+    @torch.no_grad()
+    def _remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        assert self.momentum is not None
+        self.num_batches_tracked.add_(1)
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance * (count / (count - 1)), self.momentum)
+
+
+def _same(layer: nn.Module) -> nn.Module:
+    """For layers that do not care about leading dimensions."""
+    return layer
+
+
+STACKED_LAYERS: dict[type[nn.Module], Callable[..., nn.Module]] = {
+    nn.Linear: StackedLinear,
+    nn.Conv2d: StackedConv2d,
+    nn.BatchNorm1d: StackedBatchNorm,
+    nn.BatchNorm2d: StackedBatchNorm,
+    nn.ReLU: _same,
+    nn.Flatten: _same,  # our networks count the flattened dimensions from the end
+}

@@ -1,0 +1,70 @@
+"""LIMIT as a criterion for anybody's own training loop."""
+
+import torch
+from torch import Tensor, nn
+
+from noiselimit.cohort.draws import DRAWS
+from noiselimit.errors import InputError, unknown
+from noiselimit.methods import Batch, gap, get_method
+
+_VARIANTS = {"laplace": "limit-l", "gaussian": "limit-g"}
+
+
+class LimitLoss(nn.Module):
+    """`loss, gap = criterion(logits, target, aux_logits)`, to be used instead of cross-entropy.
+
+    `logits` [B, C] come from the classifier, `aux_logits` [B, C] from a second network, the predictor, on the
+    same inputs; `target` [B] holds the given labels. Back-propagating the loss trains both: the classifier by
+    predicted gradients only, the predictor by the labels. The larger `beta`, the less the predictor can pass
+    on about single labels; `sigma` > 0 adds noise to the predicted gradient (the paper's +S). `gap` [B] in
+    [0, √2] tells how far each label is from what the predictor expects: large for wrong labels.
+    """
+
+    def __init__(self, beta: float = 10.0, distribution: str = "laplace", sigma: float = 0.0) -> None:
+        super().__init__()
+        if distribution not in _VARIANTS:
+            raise unknown("distribution", distribution, _VARIANTS)
+        for name, value in (("beta", beta), ("sigma", sigma)):
+            if not 0 <= value < float("inf"):
+                raise InputError(f"{name} is {value}: give a number ≥ 0.")
+        self.beta, self.distribution, self.sigma = float(beta), distribution, float(sigma)
+
+    def forward(self, logits: Tensor, target: Tensor, aux_logits: Tensor) -> tuple[Tensor, Tensor]:
+        """([] loss, [B] gap without gradient)."""
+        _check(logits, target, aux_logits)
+        method = get_method(_VARIANTS[self.distribution] + ("+s" if self.sigma else ""))
+        hyper = {name: logits.new_tensor([getattr(self, name)]) for name in method.hyper}
+        batch = Batch(
+            logits=logits[None],
+            features=logits[None],  # LIMIT does not look at them
+            labels=target[None],
+            predictor_logits=aux_logits[None],
+            draws=self._draws(logits),
+        )
+        return method.loss(batch, hyper)[0], gap(aux_logits.detach(), target)
+
+    def _draws(self, logits: Tensor) -> Tensor | None:
+        """Fresh draws [1, B, C], keyed by torch's own generator so that `torch.manual_seed` governs them."""
+        if not self.sigma:
+            return None
+        key = torch.randint(2**62, (1,)).to(logits.device)
+        step = torch.zeros((), dtype=torch.int64, device=logits.device)
+        shape = (logits.shape[0], logits.shape[1])
+        return DRAWS[self.distribution](key, step, shape).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        """What `print(criterion)` shows."""
+        return f"beta={self.beta:g}, distribution='{self.distribution}', sigma={self.sigma:g}"
+
+
+def _check(logits: Tensor, target: Tensor, aux_logits: Tensor) -> None:
+    if logits.dim() != 2 or logits.shape != aux_logits.shape:
+        raise InputError(
+            f"logits have shape {list(logits.shape)} and aux_logits {list(aux_logits.shape)}: "
+            "give both as [batch, classes]."
+        )
+    if target.shape != logits.shape[:1] or target.is_floating_point() or target.dtype == torch.bool:
+        raise InputError(
+            f"target has shape {list(target.shape)} and type {target.dtype}: give one whole-number label "
+            f"per row of the logits, [{logits.shape[0]}]."
+        )

@@ -1,0 +1,51 @@
+"""The surrogate loss that LIMIT's variants share (paper, Sec. 3.3–3.4 and Alg. 1).
+
+With p = softmax(a), s = softmax(r) and y the one-hot label, the true logit gradient is p − y and the
+predicted one μ = p − s. The classifier receives exactly g = μ (plus a draw in the +S variants), divided by
+the batch size; the predictor learns to make μ close to p − y, i.e. s close to y, with β‖μ‖² limiting what it
+can pass on. An ordinary loss, not an autograd.Function, so it works under torch.compile, vmap and DDP.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from torch import Tensor
+
+from noiselimit.methods.method import Batch, Hyper, Method, onehot
+
+DEFAULT_BETA = 10.0
+DEFAULT_SIGMA = 0.03
+
+PredictorError = Callable[[Tensor], Tensor]
+"""Difference s − y, [K, B, C] → error per example, [K, B]."""
+
+
+def limit_loss(batch: Batch, hyper: Hyper, predictor_error: PredictorError) -> Tensor:
+    """[K] losses. `hyper` holds beta, and sigma when `batch.draws` are given."""
+    assert batch.predictor_logits is not None
+    p = batch.logits.softmax(-1).detach()
+    s = batch.predictor_logits.softmax(-1)
+    mu = p - s
+    y = onehot(batch.labels, p.shape[-1], p.dtype)
+
+    g = mu.detach()
+    if batch.draws is not None:
+        g = g + hyper["sigma"][:, None, None] * batch.draws
+
+    classifier_term = (batch.logits * g).sum(-1).mean(-1)
+    predictor_term = predictor_error(s - y).mean(-1)
+    penalty = mu.square().sum(-1).mean(-1)
+    return classifier_term + predictor_term + hyper["beta"] * penalty
+
+
+def limit_variants(
+    name: str, predictor_error: PredictorError, draws: Literal["gaussian", "laplace"]
+) -> tuple[Method, Method]:
+    """The method that follows the mean of the predicted gradient, and its +S twin that samples around it."""
+
+    def loss(batch: Batch, hyper: Hyper) -> Tensor:
+        return limit_loss(batch, hyper, predictor_error)
+
+    mean = Method(name, loss, {"beta": DEFAULT_BETA}, needs_predictor=True)
+    hyper = {"beta": DEFAULT_BETA, "sigma": DEFAULT_SIGMA}
+    return mean, Method(f"{name}+s", loss, hyper, needs_predictor=True, draws=draws)

@@ -1,0 +1,59 @@
+"""What a method is: a pure function of one batch and its hyper-parameters, returning one loss per row."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Hyper = Mapping[str, Tensor]
+"""Hyper-parameter name → [K], one value per row."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch of K rows. Everything a method may look at, and nothing else."""
+
+    logits: Tensor
+    """[K, B, C] outputs a of the classifier."""
+    features: Tensor
+    """[K, B, F] inputs z of the classifier's last layer."""
+    labels: Tensor
+    """[K, B] given labels, int64."""
+    predictor_logits: Tensor | None = None
+    """[K, B, C] outputs r of the predictor, for methods that need one."""
+    draws: Tensor | None = None
+    """[K, B, C] independent zero-mean, unit-variance draws, for methods that sample."""
+    step: Tensor | None = None
+    """[] number of optimiser steps taken so far, int64."""
+    extras: Mapping[str, Tensor] = field(default_factory=dict)
+    """Fixed tensors of a row, such as a transition matrix [K, C, C]."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named loss and what it needs."""
+
+    name: str
+    loss: Callable[[Batch, Hyper], Tensor]
+    """(batch, hyper) → [K]; the gradient of row k's loss touches row k's networks only."""
+    hyper: Mapping[str, float] = field(default_factory=dict)
+    """Hyper-parameters with their defaults; all are numbers ≥ 0."""
+    needs_predictor: bool = False
+    draws: Literal["gaussian", "laplace"] | None = None
+    """The distribution of `Batch.draws`, if the method samples."""
+
+
+def onehot(labels: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
+    """[..., C] indicator of the labels; a comparison, because `F.one_hot` fails under vmap."""
+    return (labels.unsqueeze(-1) == torch.arange(classes, device=labels.device)).to(dtype)
+
+
+def gap(logits: Tensor, labels: Tensor) -> Tensor:
+    """[...] distance ‖onehot(y) − softmax(logits)‖ in [0, √2]: how much the network disagrees with the label.
+
+    With the predictor's logits it is the distance between predicted and true logit gradient of the paper.
+    """
+    probabilities = logits.softmax(-1)
+    return (onehot(labels, logits.shape[-1], probabilities.dtype) - probabilities).square().sum(-1).sqrt()

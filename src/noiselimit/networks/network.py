@@ -1,0 +1,59 @@
+"""What a network is to the rest of the package: an ordinary module that returns (logits, features)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+from noiselimit.errors import InputError
+
+Build = Callable[[tuple[int, ...], int], nn.Module]
+"""(shape of one input, number of classes) → module."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A named architecture."""
+
+    name: str
+    build: Build
+    takes: Literal["images", "anything"]
+    smallest_side: int = 1
+    """Height and width below which the convolutions have nothing left."""
+
+    def check(self, input_shape: tuple[int, ...]) -> None:
+        """Say before training that the inputs do not fit."""
+        if self.takes == "anything":
+            return
+        if len(input_shape) != 3:
+            raise InputError(
+                f"network '{self.name}' takes images, but the inputs are vectors of {input_shape[0]} "
+                "features: choose 'mlp'."
+            )
+        if min(input_shape[1:]) < self.smallest_side:
+            raise InputError(
+                f"network '{self.name}' takes images of at least {self.smallest_side} × {self.smallest_side} "
+                f"pixels, but these are {input_shape[1]} × {input_shape[2]}: choose 'small-cnn'."
+            )
+
+
+def convolution(
+    inputs: int, outputs: int, *, kernel: int, stride: int, padding: int
+) -> tuple[nn.Module, ...]:
+    """Convolution, batch-norm, ReLU. No bias: its gradient would be rounding noise that Adam blows up."""
+    return (
+        nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.ReLU(),
+    )
+
+
+def feature_count(body: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """How many features `body` makes of one input."""
+    was_training = body.training
+    with torch.no_grad():
+        count = body.eval()(torch.zeros(1, *input_shape)).shape[-1]
+    body.train(was_training)
+    return int(count)

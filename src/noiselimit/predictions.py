@@ -1,0 +1,22 @@
+"""Predictions of a run's classifier as a table."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from noiselimit.runs import Run
+
+
+def prediction_table(run: Run, inputs: Any) -> pd.DataFrame:
+    """One row per input: its index, the predicted label and class name, and the probability given to it."""
+    probabilities = run.predict_proba(inputs)
+    labels = probabilities.argmax(1)
+    return pd.DataFrame(
+        {
+            "index": np.arange(len(labels)),
+            "predicted_label": labels,
+            "predicted_class": [run.data.class_names[label] for label in labels],
+            "probability": probabilities.max(1),
+        }
+    )

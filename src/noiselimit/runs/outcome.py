@@ -1,0 +1,110 @@
+"""From what a row of a cohort left behind to a run: metrics and per-example outputs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from noiselimit.cohort.outcome import Finished, Scores
+from noiselimit.cohort.prepare import PreparedRun
+from noiselimit.data.examples import DataSet
+from noiselimit.runs import scores
+from noiselimit.runs.run import DataInfo, Run, RunContents
+from noiselimit.spec import RunSpec
+
+
+def make_run(
+    spec: RunSpec, prepared: PreparedRun, finished: Finished, data: DataSet, circumstances: Mapping[str, Any]
+) -> Run:
+    """The run in memory. `circumstances` (seconds, device, versions, ...) are added to its metrics."""
+    info = DataInfo(
+        name=data.name,
+        class_names=data.examples.class_names,
+        input_shape=data.examples.input_shape,
+        mean=tuple(prepared.mean.ravel().tolist()),
+        std=tuple(prepared.std.ravel().tolist()),
+    )
+    outputs = _outputs(prepared, finished)
+    metrics = {**_metrics(prepared, finished, outputs, data), **circumstances}
+    contents = None
+    if finished.best_epoch > 0:
+        contents = RunContents(finished.classifier, finished.predictor, outputs)
+    return Run(spec, info, finished.history, metrics, in_memory=contents)
+
+
+def _indices(prepared: PreparedRun) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
+    split = prepared.split
+    return {"train": split.train, "validation": split.validation, "test": split.test}
+
+
+def _outputs(prepared: PreparedRun, finished: Finished) -> pd.DataFrame:
+    """One row per example in data order, without a data set's own test part: 'predict' serves for that."""
+    pieces = []
+    for part, index in _indices(prepared).items():
+        if not len(index):
+            continue
+        given = prepared.examples.labels[index]
+        clean = prepared.examples.clean_labels
+        classifier = finished.best[part].classifier.numpy()
+        judge = _judge(finished.best[part])
+        gaps = scores.gap(judge, given)
+        piece = pd.DataFrame(
+            {
+                "index": index,
+                "part": part,
+                "given_label": given,
+                "clean_label": pd.array(
+                    clean[index] if clean is not None else [None] * len(index), dtype="Int64"
+                ),
+                "predicted_label": classifier.argmax(1),
+                "predicted_probability": classifier.max(1),
+                "gap": gaps,
+                "label_quality": scores.label_quality(gaps),
+                "suggested_label": judge.argmax(1),
+                "suggested_probability": judge.max(1),
+            }
+        )
+        pieces.append(piece)
+    return pd.concat(pieces).sort_values("index", ignore_index=True)
+
+
+def _judge(said: Scores) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The probabilities that the gap compares with the label: the predictor's, else the classifier's own."""
+    return (said.classifier if said.predictor is None else said.predictor).numpy()
+
+
+def _metrics(
+    prepared: PreparedRun, finished: Finished, outputs: pd.DataFrame, data: DataSet
+) -> dict[str, Any]:
+    train = prepared.split.train
+    given = prepared.examples.labels[train]
+    wrong = prepared.examples.wrong
+    best = next((r for r in finished.history if r["epoch"] == finished.best_epoch), None)
+    last = finished.history[-1] if finished.history else None
+    metrics: dict[str, Any] = {
+        "status": "failed" if finished.failure else "finished",
+        "failure": finished.failure,
+        "best_epoch": finished.best_epoch,
+        "last_epoch": last["epoch"] if last else 0,
+        "validation_accuracy": best["validation_accuracy"] if best else None,
+        "validation_loss": best["validation_loss"] if best else None,
+        "test_accuracy": best["test_accuracy"] if best else None,
+        "last_test_accuracy": last["test_accuracy"] if last else None,
+        "memorised_wrong_labels": None,
+        "gap_auc": None,
+        "last_gap_auc": None,
+        "train_examples": len(train),
+        "validation_examples": len(prepared.split.validation),
+        "test_examples": len(data.test) if data.test else len(prepared.split.test),
+        "wrong_labels": None,
+    }
+    if wrong is not None and last:
+        flags = wrong[train]
+        metrics["wrong_labels"] = float(flags.mean())
+        said = finished.last.classifier.numpy().argmax(1)
+        metrics["memorised_wrong_labels"] = scores.memorised(said, given, flags)
+        metrics["gap_auc"] = scores.roc_auc(scores.gap(_judge(finished.best["train"]), given), flags)
+        if not finished.failure:
+            metrics["last_gap_auc"] = scores.roc_auc(scores.gap(_judge(finished.last), given), flags)
+    return metrics

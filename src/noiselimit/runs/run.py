@@ -1,0 +1,124 @@
+"""A finished run: what was trained, how it went, and the trained networks."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from noiselimit.data.inputs import canonical_inputs
+from noiselimit.errors import InputError
+from noiselimit.networks import get_network
+from noiselimit.spec import RunSpec
+
+State = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class DataInfo:
+    """What the networks expect of their inputs and what their outputs mean."""
+
+    name: str
+    class_names: tuple[str, ...]
+    input_shape: tuple[int, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    """Of the training inputs, per channel or per feature."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(self).items()}
+
+    def standardised(self, inputs: npt.NDArray[Any]) -> Tensor:
+        """float32 [n, ...]: canonical inputs as the networks saw them in training."""
+        shape = (-1, 1, 1) if len(self.input_shape) == 3 else (-1,)
+        mean, std = (torch.tensor(values).view(shape) for values in (self.mean, self.std))
+        return (torch.from_numpy(np.ascontiguousarray(inputs)).to(torch.float32) - mean) / std
+
+
+@dataclass(frozen=True, eq=False)
+class RunContents:
+    """The large things of a run, read from its folder only when somebody asks."""
+
+    classifier: State
+    predictor: State | None
+    """State dicts of the best epoch."""
+    outputs: pd.DataFrame
+    """One row per example; see docs/run-folder.md for the columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One finished training. `contents` are in memory, or else in the folder `path`."""
+
+    spec: RunSpec
+    data: DataInfo
+    history: Sequence[Mapping[str, Any]]
+    """One mapping per epoch: epoch, step, learning_rate, and loss and accuracy on the parts."""
+    metrics: Mapping[str, Any]
+    path: Path | None = None
+    in_memory: RunContents | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether training broke down; `metrics["failure"]` says why."""
+        return bool(self.metrics["status"] == "failed")
+
+    @cached_property
+    def contents(self) -> RunContents:
+        """Weights and per-example outputs."""
+        if self.in_memory is not None:
+            return self.in_memory
+        if self.path is None or self.metrics["best_epoch"] == 0:
+            raise InputError(f"run {self.spec.hash} has no weights: {self.metrics['failure']}.")
+        from noiselimit.runs.folder import read_contents  # the folder's layout is known there alone
+
+        return read_contents(self.path)
+
+    @property
+    def outputs(self) -> pd.DataFrame:
+        """Labels, gap and suggestion for every example the run trained, validated or was tested on."""
+        return self.contents.outputs
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The classifier, an ordinary module in evaluation mode: standardised inputs → (logits, features)."""
+        return self._build(self.spec.network, self.contents.classifier)
+
+    @cached_property
+    def predictor(self) -> nn.Module | None:
+        """The predictor likewise, or None for methods without one."""
+        if self.contents.predictor is None:
+            return None
+        return self._build(self.spec.predictor_network or self.spec.network, self.contents.predictor)
+
+    def _build(self, network: str, state: State) -> nn.Module:
+        module = get_network(network).build(self.data.input_shape, len(self.data.class_names))
+        try:
+            module.load_state_dict(dict(state))
+        except RuntimeError:
+            raise InputError(
+                f"the weights in {self.path or 'memory'} do not fit network '{network}': the folder was "
+                "altered, so train the run again."
+            ) from None
+        return module.eval()
+
+    def predict_proba(self, inputs: Any, batch_size: int = 1000) -> npt.NDArray[np.float32]:
+        """Class probabilities [n, C] of the classifier, for inputs as they are in the data."""
+        ready = canonical_inputs(inputs, "inputs")
+        if ready.shape[1:] != self.data.input_shape:
+            raise InputError(
+                f"inputs have shape {list(ready.shape[1:])} each, but the run was trained on "
+                f"{list(self.data.input_shape)}: give inputs like those of '{self.data.name}'."
+            )
+        pieces = [ready[i : i + batch_size] for i in range(0, len(ready), batch_size)]
+        with torch.inference_mode():
+            said = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
+        return np.asarray(torch.cat(said).numpy(), np.float32)

@@ -1,0 +1,39 @@
+"""What class probabilities say about labels: gap, label quality, and how well wrong labels stand out."""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+def gap(probabilities: npt.NDArray[np.floating], labels: Labels) -> Floats:
+    """[n]: ‖onehot(y) − probabilities‖ in [0, √2], from probabilities [n, C]."""
+    # ‖e_y − s‖² = ‖s‖² − 2 s_y + 1, written as (1 − s_y)² + Σ_{j≠y} s_j² to stay exact near zero.
+    s = probabilities.astype(np.float64)
+    rows = np.arange(len(labels))
+    s[rows, labels] = 1.0 - s[rows, labels]
+    return np.asarray(np.sqrt(np.square(s).sum(1)), np.float64)
+
+
+def label_quality(gaps: Floats) -> Floats:
+    """1 − gap/√2, in [0, 1]; lower is worse, as in cleanlab."""
+    return np.asarray(np.clip(1.0 - gaps / np.sqrt(2.0), 0.0, 1.0), np.float64)
+
+
+def roc_auc(gaps: Floats, wrong: Flags) -> float | None:
+    """Probability that a wrong label has a larger gap than a right one, ties half; None without both."""
+    positives = int(wrong.sum())
+    negatives = len(wrong) - positives
+    if not positives or not negatives:
+        return None
+    _, inverse, counts = np.unique(gaps, return_inverse=True, return_counts=True)
+    mean_ranks = np.cumsum(counts) - (counts - 1) / 2  # of 1 … n, tied values sharing theirs
+    rank_sum = float(mean_ranks[inverse][wrong].sum())
+    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+def memorised(predicted: Labels, given: Labels, wrong: Flags) -> float | None:
+    """Share of the wrong labels that the classifier reproduces; None when none is wrong."""
+    return float((predicted == given)[wrong].mean()) if wrong.any() else None

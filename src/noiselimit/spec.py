@@ -1,0 +1,219 @@
+"""A run, fully described: what is trained on what, how, and from which seed. Its hash names its folder."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from noiselimit.data.examples import DataSet
+from noiselimit.errors import InputError, unknown
+from noiselimit.methods import METHODS, get_method
+from noiselimit.networks import fitting_network, get_network
+from noiselimit.noise import Noise, noise_from_json, noise_to_json, parse_noise
+from noiselimit.optimisers import OPTIMISERS
+from noiselimit.schedules import SCHEDULES
+
+SCHEMA = 1
+"""Version of what a spec means. Raised when a default or the arithmetic of a run changes."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One training. Fields at their defaults do not enter the hash, so a new field orphans no old result."""
+
+    method: str = "limit-l"
+    """Name of the method."""
+    hyper: Mapping[str, float] = field(default_factory=dict)
+    """The method's hyper-parameters, such as beta; those not given take the method's defaults."""
+    seed: int = 0
+    """Gives the run all its random streams: split, noise, initial weights, order and sampling."""
+    noise: Noise = field(default_factory=lambda: parse_noise("none"))
+    """Noise put on the labels of the training and validation examples."""
+    network: str = "auto"
+    """Name of the classifier's network; 'auto' picks one that fits the inputs."""
+    predictor_network: str | None = None
+    """Name of the predictor's network; None means the classifier's."""
+    epochs: int = 100
+    """Passes over the training examples, at most."""
+    patience: int = 100
+    """Stop after this many epochs without a better accuracy on the noisy validation labels."""
+    batch_size: int = 256
+    """Examples per step; the last batch of an epoch may be smaller."""
+    optimiser: str = "adam"
+    """adam or sgd."""
+    learning_rate: float = 1e-3
+    """Learning rate of both networks."""
+    schedule: str = "constant"
+    """constant or cosine; changes from epoch to epoch."""
+    weight_decay: float = 0.0
+    """L2 penalty on all weights of both networks."""
+    momentum: float = 0.9
+    """Momentum of sgd; adam ignores it."""
+    validation_share: float = 0.2
+    """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
+    test_share: float = 0.2
+    """Share of the examples kept for testing, without added noise, when the data have no test part."""
+    train_size: int | None = None
+    """Train on this many examples only; the validation examples stay the same."""
+    data: str | None = None
+    """Fingerprint of the data's content; filled in when training starts."""
+
+    def __post_init__(self) -> None:
+        method = get_method(self.method)
+        foreign = set(self.hyper) - set(method.hyper)
+        if foreign:
+            raise InputError(
+                f"{min(foreign)} is not a hyper-parameter of method '{self.method}', which takes "
+                f"{', '.join(method.hyper) or 'none'}: leave it out."
+            )
+        hyper = {**method.hyper, **self.hyper}
+        for name, value in hyper.items():
+            hyper[name] = _number(name, value, at_least=0.0)
+        object.__setattr__(self, "hyper", hyper)
+        if isinstance(self.noise, str):
+            object.__setattr__(self, "noise", parse_noise(self.noise))
+        if self.network != "auto":
+            get_network(self.network)
+        if self.predictor_network is not None:
+            get_network(self.predictor_network)
+        if self.optimiser not in OPTIMISERS:
+            raise unknown("optimiser", self.optimiser, OPTIMISERS)
+        if self.schedule not in SCHEDULES:
+            raise unknown("schedule", self.schedule, SCHEDULES)
+        for name, least in _WHOLE_NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _whole(name, value, least))
+        for name, below in _FRACTIONS.items():
+            value = _number(name, getattr(self, name), at_least=0.0, below=below)
+            object.__setattr__(self, name, value)
+        if self.learning_rate == 0:
+            raise InputError("learning_rate is 0, so nothing would be learned: give a number above 0.")
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal digits that stand for everything that determines the result."""
+        if self.data is None or self.network == "auto":
+            raise InputError(
+                "this spec is not bound to data yet: call bind(spec, data) before asking its hash."
+            )
+        # The schema always counts: it is what gives the omitted defaults their meaning.
+        content = {"schema": SCHEMA, **_without_defaults(self)}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def folder_name(self) -> str:
+        """What the run's folder is called: readable first, unique by the hash."""
+        hyper = "".join(f"-{name}{value:g}" for name, value in self.hyper.items())
+        return f"{self.method}{hyper}-seed{self.seed}-{self.hash}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field, defaults included, as plain JSON values."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {"schema": SCHEMA, **values, "hyper": dict(self.hyper), "noise": noise_to_json(self.noise)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], source: str = "spec") -> "RunSpec":
+        """The inverse of `to_json`; refuses what a newer version wrote."""
+        values = dict(value)
+        schema = values.pop("schema", None)
+        known = {f.name for f in dataclasses.fields(cls)}
+        if schema != SCHEMA or not set(values) <= known or not isinstance(values.get("hyper"), dict):
+            raise InputError(
+                f"{source} was written by another version of noiselimit (schema {schema}, this one reads "
+                f"{SCHEMA}): install the version that wrote it."
+            )
+        return cls(**{**values, "noise": noise_from_json(values.get("noise", "none"))})
+
+
+_WHOLE_NUMBERS = {"seed": 0, "epochs": 1, "patience": 1, "batch_size": 2, "train_size": 2}
+_FRACTIONS = {
+    "learning_rate": math.inf,
+    "weight_decay": math.inf,
+    "momentum": 1.0,
+    "validation_share": 1.0,
+    "test_share": 1.0,
+}
+
+
+def bind(spec: RunSpec, data: DataSet) -> RunSpec:
+    """The spec with everything filled in that follows from the data."""
+    network = spec.network if spec.network != "auto" else fitting_network(data.examples.input_shape)
+    for name in {network, spec.predictor_network or network}:
+        get_network(name).check(data.examples.input_shape)
+    test_share = 0.0 if data.test is not None else spec.test_share
+    return dataclasses.replace(spec, network=network, test_share=test_share, data=data.fingerprint)
+
+
+def grid(**choices: Any) -> list[RunSpec]:
+    """All combinations of the choices, each a value or a list of values, as specs in a stable order.
+
+    Names are RunSpec's fields and the methods' hyper-parameters:
+    `grid(method=["ce", "limit-l"], beta=[1, 10])` gives three runs, because cross-entropy has no beta.
+    """
+    methods = [get_method(name) for name in _values(choices.pop("method", RunSpec.method))]
+    hyper_names = {name for method in methods for name in method.hyper}
+    fields = {f.name for f in dataclasses.fields(RunSpec)} - {"method", "hyper", "data"}
+    for name in choices:
+        if name in fields | hyper_names:
+            continue
+        if any(name in method.hyper for method in METHODS.values()):
+            given = " and ".join(method.name for method in methods)
+            raise InputError(
+                f"{name} is not a hyper-parameter of {given}: leave it out or choose another method."
+            )
+        raise unknown("option", name, fields | hyper_names | {"method"})
+    specs: list[RunSpec] = []
+    for method in methods:
+        names = [name for name in choices if name in fields or name in method.hyper]
+        for values in itertools.product(*(_values(choices[name]) for name in names)):
+            chosen = dict(zip(names, values, strict=True))
+            hyper = {name: chosen.pop(name) for name in names if name in method.hyper}
+            spec = RunSpec(method=method.name, hyper=hyper, **chosen)
+            if spec not in specs:
+                specs.append(spec)
+    return specs
+
+
+def setting(spec: RunSpec) -> RunSpec:
+    """The spec without its seed: what runs of one setting share."""
+    return dataclasses.replace(spec, seed=0)
+
+
+def _values(choice: Any) -> list[Any]:
+    return list(choice) if isinstance(choice, list | tuple | range) else [choice]
+
+
+def _without_defaults(spec: RunSpec) -> dict[str, Any]:
+    defaults = RunSpec(method=spec.method).to_json()
+    values = {name: value for name, value in spec.to_json().items() if value != defaults[name]}
+    hyper_defaults = get_method(spec.method).hyper
+    hyper = {name: value for name, value in spec.hyper.items() if value != hyper_defaults[name]}
+    return {**values, "method": spec.method, "hyper": hyper}
+
+
+def _number(name: str, value: Any, *, at_least: float, below: float = math.inf) -> float:
+    wanted = f"a number ≥ {at_least:g}" + (f" and < {below:g}" if below < math.inf else "")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}: give {wanted}.") from None
+    if not at_least <= number < below:  # false for NaN too
+        raise InputError(f"{name} is {number:g}: give {wanted}.")
+    return number
+
+
+def _whole(name: str, value: Any, at_least: int) -> int:
+    try:
+        number = int(value)
+        exact = not isinstance(value, bool) and number == float(value)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact or number < at_least:
+        raise InputError(f"{name} is {value!r}: give a whole number ≥ {at_least}.")
+    return number

@@ -1,0 +1,159 @@
+"""`train`: from specs and examples to runs, skipping what exists and keeping what is done."""
+
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from noiselimit.cohort.device import available_cores, find_device
+from noiselimit.cohort.outcome import Finished, Record
+from noiselimit.cohort.plan import plan_cohorts
+from noiselimit.cohort.prepare import prepare_all
+from noiselimit.cohort.train import Listener, train_cohort
+from noiselimit.data.convert import as_data_set
+from noiselimit.data.examples import DataSet
+from noiselimit.errors import InputError
+from noiselimit.files import make_folder
+from noiselimit.runs.folder import load_run, write_run
+from noiselimit.runs.outcome import make_run
+from noiselimit.runs.run import Run
+from noiselimit.spec import RunSpec, bind
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training has come; given to the `progress` function after every epoch and run."""
+
+    done: int
+    """Epochs finished, all runs together; those that early stopping saved count as done."""
+    total: int
+    """Epochs planned, all runs together."""
+    spec: RunSpec
+    """The run this news is about."""
+    record: Record | None
+    """Its latest epoch, or None when the run has just ended or was found finished."""
+
+
+def train(
+    specs: RunSpec | Sequence[RunSpec],
+    examples: Any,
+    *,
+    out: str | Path | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    threads_per_block: int = 1,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Run]:
+    """Train every spec and return the runs in the order of the specs.
+
+    `examples` are an Examples or DataSet, a pair (inputs, labels), or a torch Dataset. With `out`, every run
+    gets its folder there as soon as it is done, and a run whose folder exists is read instead of trained.
+    Specs that can be rows of one tensor program train as one cohort. On a CPU, `threads` (default: all
+    cores) are used in blocks of `threads_per_block`; with one thread per block, results do not depend on what
+    else is trained beside.
+    """
+    data = as_data_set(examples)
+    bound = [bind(spec, data) for spec in ([specs] if isinstance(specs, RunSpec) else specs)]
+    if not bound:
+        raise InputError("there is nothing to train: give at least one spec.")
+    where = find_device(device)
+    cores = available_cores() if threads is None else threads
+    for name, value in (("threads", cores), ("threads_per_block", threads_per_block)):
+        if value < 1:
+            raise InputError(f"{name} is {value}: give a whole number ≥ 1.")
+    folder = make_folder(Path(out)) if out is not None else None
+
+    by_hash = {spec.hash: spec for spec in bound}
+    tally = _Tally(by_hash, progress)
+    runs: dict[str, Run] = {}
+    for spec in by_hash.values():
+        if folder is not None and (folder / spec.folder_name).exists():
+            runs[spec.hash] = load_run(folder / spec.folder_name)
+            tally.ended(spec)
+    missing = [spec for spec in by_hash.values() if spec.hash not in runs]
+    for positions in plan_cohorts(missing):
+        cohort = [missing[i] for i in positions]
+        for run in _train_one_cohort(cohort, data, folder, where, cores, threads_per_block, tally):
+            runs[run.spec.hash] = run
+    return [runs[spec.hash] for spec in bound]
+
+
+def _train_one_cohort(
+    specs: Sequence[RunSpec],
+    data: DataSet,
+    folder: Path | None,
+    device: torch.device,
+    threads: int,
+    threads_per_block: int,
+    tally: "_Tally",
+) -> list[Run]:
+    prepared = prepare_all(specs, data)
+    started = time.perf_counter()
+    runs: list[Run] = []
+
+    def on_finished(finished: Finished) -> None:
+        spec = specs[finished.row]
+        facts = {
+            "cohort": len(specs),
+            "cohort_seconds": round(time.perf_counter() - started, 3),
+            **circumstances(device),
+        }
+        run = make_run(spec, prepared[finished.row], finished, data, facts)
+        runs.append(write_run(run, folder) if folder is not None else run)
+        tally.ended(spec)
+
+    train_cohort(
+        specs,
+        prepared,
+        data,
+        device=device,
+        threads=threads,
+        threads_per_block=threads_per_block,
+        listener=Listener(lambda row, record: tally.epoch(specs[row], record), on_finished),
+    )
+    return runs
+
+
+def circumstances(device: torch.device) -> dict[str, Any]:
+    """Where and with what something was computed."""
+    from noiselimit import __version__
+
+    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+    versions = {"noiselimit": __version__, "torch": torch.__version__, "numpy": np.__version__}
+    return {"device": processor, "versions": {**versions, "python": platform.python_version()}}
+
+
+def _processor() -> str:
+    """The CPU's own name where the system tells it."""
+    name = platform.processor() or platform.machine()
+    if os.path.exists("/proc/cpuinfo"):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
+    return f"{name}, {available_cores()} cores"
+
+
+class _Tally:
+    """Counts epochs over all runs and passes the news on."""
+
+    def __init__(self, specs: Mapping[str, RunSpec], progress: Callable[[Progress], None] | None) -> None:
+        self._done = dict.fromkeys(specs, 0)
+        self._total = sum(spec.epochs for spec in specs.values())
+        self._progress = progress
+
+    def epoch(self, spec: RunSpec, record: Record) -> None:
+        self._done[spec.hash] += 1
+        self._tell(spec, record)
+
+    def ended(self, spec: RunSpec) -> None:
+        self._done[spec.hash] = spec.epochs
+        self._tell(spec, None)
+
+    def _tell(self, spec: RunSpec, record: Record | None) -> None:
+        if self._progress is not None:
+            self._progress(Progress(sum(self._done.values()), self._total, spec, record))
