@@ -1,5 +1,6 @@
 """The training of one block of rows: the loop of the paper's Alg. 1 over K runs at once."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -183,9 +184,9 @@ class Block:
         failures: list[str | None] = []
         for i, spec in enumerate(self.specs):
             bad_step = int(totals.first_bad[i])
-            if bad_step >= 0 or not finite[i]:
+            if bad_step >= 0 or not finite[i] or not math.isfinite(validation_loss[i]):
                 where = f"step {bad_step if bad_step >= 0 else steps_taken - 1} (epoch {epoch})"
-                what = "the loss" if bad_step >= 0 else "a weight"
+                what = "the loss" if bad_step >= 0 else "a weight or the validation loss"
                 failures.append(f"{what} was not a finite number at {where}: lower the learning rate")
                 continue
             failures.append(None)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import ClassVar, Self, final
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,6 @@ class Noise(ABC):
     def draw(self, examples: Examples, seed: int) -> Labels:
         """New labels [n]; that of example i depends on the seed, on i and on example i alone."""
 
-    @final
     def apply(self, examples: Examples, seed: int) -> Examples:
         """The same examples with noisy labels; the labels before the first noise count as the clean ones."""
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels

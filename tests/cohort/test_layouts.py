@@ -1,0 +1,78 @@
+"""Both layouts compute what K ordinary modules do: outputs, gradients and batch-norm's statistics."""
+
+import pytest
+import torch
+from torch import nn
+
+from noiselimit.cohort.layouts import can_stack, layout_for, looped, stacked
+from noiselimit.networks import NETWORKS
+from noiselimit.networks.initial import Role, initial_state
+
+CASES = [("small-cnn", (2, 8, 8)), ("mnist-cnn", (1, 28, 28)), ("mlp", (6,)), ("mlp-4x512", (1, 5, 5))]
+ROWS, BATCH = 3, 9
+
+
+@pytest.mark.parametrize("layout", [looped, stacked])
+@pytest.mark.parametrize(("name", "shape"), CASES)
+@pytest.mark.parametrize("training", [True, False])
+def test_equals_the_ordinary_modules(layout, name: str, shape: tuple[int, ...], training: bool) -> None:  # type: ignore[no-untyped-def]
+    module = NETWORKS[name].build(shape, 4)
+    states = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(ROWS)]
+    learned = {key for key, _ in module.named_parameters()}
+    together = {key: torch.stack([state[key] for state in states]) for key in states[0]}
+    parameters = {key: together[key].clone().requires_grad_() for key in learned}
+    buffers = {key: tensor.clone() for key, tensor in together.items() if key not in learned}
+    inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1))
+
+    logits, features = layout(module)(parameters, buffers, inputs, training)
+    gradients = dict(
+        zip(parameters, torch.autograd.grad(logits.square().sum(), parameters.values()), strict=True)
+    )
+    for row, state in enumerate(states):
+        plain = NETWORKS[name].build(shape, 4)
+        plain.load_state_dict(state)
+        plain.train(training)
+        own_logits, own_features = plain(inputs[row])
+        own_logits.square().sum().backward()
+        torch.testing.assert_close(logits[row], own_logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(features[row], own_features, atol=1e-4, rtol=1e-4)
+        for key, parameter in plain.named_parameters():
+            scale = float(parameter.grad.abs().max())
+            torch.testing.assert_close(gradients[key][row], parameter.grad, atol=1e-4 * scale, rtol=1e-3)
+        for key, buffer in plain.named_buffers():
+            torch.testing.assert_close(buffers[key][row], buffer, atol=1e-5, rtol=1e-5)
+
+
+def test_our_own_networks_can_be_stacked() -> None:
+    assert all(can_stack(NETWORKS[name].build(shape, 4)) for name, shape in CASES)
+
+
+def test_somebody_elses_module_runs_looped() -> None:
+    class Theirs(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return self.layer(x), x
+
+    assert not can_stack(Theirs())
+    forward = layout_for(Theirs(), torch.device("cuda"))
+    state = {name: torch.stack([t, t]) for name, t in Theirs().state_dict().items()}
+    logits, _ = forward(state, {}, torch.ones(2, 4, 3), False)
+    assert logits.shape == (2, 4, 2)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(2, 2, 3, groups=2, bias=False),
+        nn.Conv2d(2, 2, 3),
+        nn.Conv2d(2, 2, 3, padding="same", bias=False),
+    ],
+)
+def test_a_convolution_without_a_stacked_form_is_refused(layer: nn.Conv2d) -> None:
+    from noiselimit.cohort.stacked import StackedConv2d
+
+    with pytest.raises(ValueError, match="only plain convolutions"):
+        StackedConv2d(layer)

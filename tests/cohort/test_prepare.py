@@ -1,0 +1,44 @@
+import numpy as np
+
+from noiselimit.cohort.prepare import prepare, prepare_all, statistics
+from noiselimit.data.examples import DataSet
+from noiselimit.noise import parse_noise
+from noiselimit.spec import RunSpec
+
+
+def test_noise_hits_training_and_validation_but_not_test(blobs: DataSet) -> None:
+    run = prepare(RunSpec(noise=parse_noise("uniform:1")), blobs)
+    wrong = run.examples.wrong
+    assert wrong is not None
+    assert wrong[run.split.train].all()
+    assert wrong[run.split.validation].all()
+    assert not wrong[run.split.test].any()
+
+
+def test_without_noise_nobody_claims_to_know_the_clean_labels(blobs: DataSet) -> None:
+    assert prepare(RunSpec(), blobs).examples.clean_labels is None
+
+
+def test_runs_that_differ_in_method_only_share_their_preparation(blobs: DataSet) -> None:
+    noise = parse_noise("uniform:0.5")
+    first, second, third = prepare_all(
+        [RunSpec("ce", noise=noise), RunSpec("limit-l", noise=noise), RunSpec("ce", seed=1, noise=noise)],
+        blobs,
+    )
+    assert first is second
+    assert first is not third
+
+
+def test_statistics_are_those_of_the_training_examples_per_channel() -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, size=(50, 3, 4, 4)).astype(np.uint8)
+    rows = np.array([3, 1, 4, 15, 9, 26])
+    mean, std = statistics(pictures, rows)
+    assert mean.shape == std.shape == (3, 1, 1)
+    np.testing.assert_allclose(mean.ravel(), pictures[rows].mean((0, 2, 3)), rtol=1e-6)
+    np.testing.assert_allclose(std.ravel(), pictures[rows].std((0, 2, 3)), rtol=1e-6)
+
+
+def test_a_small_deviation_from_a_large_mean_survives_and_a_constant_divides_by_one() -> None:
+    features = np.stack([np.float32(4096) + np.arange(8, dtype=np.float32) / 4, np.full(8, 7, np.float32)], 1)
+    _, std = statistics(features, np.arange(8))
+    np.testing.assert_allclose(std, [(np.arange(8) / 4).std(), 1.0], rtol=1e-6)

@@ -1,0 +1,116 @@
+"""Rows of a cohort are the runs they would be alone, and what goes wrong in one stays in it."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from noiselimit.data.examples import DataSet
+from noiselimit.runs import Run
+from noiselimit.spec import RunSpec, grid
+from noiselimit.training import train
+
+METHODS = ["ce", "limit-l", "limit-g", "limit-l+s", "limit-g+s"]
+
+
+def weights(run: Run) -> dict[str, torch.Tensor]:
+    contents = run.contents
+    both = {"classifier": contents.classifier, "predictor": contents.predictor or {}}
+    return {f"{network}.{name}": t for network, state in both.items() for name, t in state.items()}
+
+
+def assert_same(first: Run, second: Run) -> None:
+    assert first.history == second.history
+    assert all(torch.equal(t, weights(second)[name]) for name, t in weights(first).items())
+    assert first.outputs.equals(second.outputs)
+
+
+def eight_specs() -> list[RunSpec]:
+    """Eight rows of every kind: methods, hyper-parameters, seeds, rates and schedules all differ."""
+    mixed = grid(method=METHODS, beta=[3], sigma=[0.1], noise="uniform:0.4", epochs=3, batch_size=17)
+    decayed = grid(
+        method="limit-l", beta=[0, 30], seed=1, weight_decay=0.01, schedule="cosine", epochs=3, batch_size=17
+    )
+    return mixed + decayed + grid(method="ce", seed=2, learning_rate=0.01, epochs=2, batch_size=17)
+
+
+@pytest.fixture(scope="module")
+def alone(tiny_images: DataSet) -> list[Run]:
+    return [train(spec, tiny_images, threads=1)[0] for spec in eight_specs()]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("rows", [range(1), range(2), range(3), range(8), [7, 3, 0, 5]], ids=str)
+def test_a_run_is_bitwise_the_same_alone_and_in_any_cohort(
+    tiny_images: DataSet, alone: list[Run], rows: Sequence[int], threads: int
+) -> None:
+    specs = eight_specs()
+    together = train([specs[row] for row in rows], tiny_images, threads=threads)
+    for row, run in zip(rows, together, strict=True):
+        assert_same(alone[row], run)
+
+
+def test_two_threads_per_block_change_only_the_last_digits(tiny_images: DataSet, alone: list[Run]) -> None:
+    for reference, run in zip(alone, train(eight_specs(), tiny_images, threads_per_block=2), strict=True):
+        for expected, record in zip(reference.history, run.history, strict=True):
+            assert record == pytest.approx(expected, abs=1e-4)
+
+
+def test_feature_vectors_train_bitwise_the_same_too(blobs: DataSet) -> None:
+    specs = grid(method=METHODS, seed=[0, 1], noise="uniform:0.3", epochs=2, batch_size=10, optimiser="sgd")
+    together = train(specs, blobs, threads=2)
+    assert_same(train(specs[3], blobs, threads=1)[0], together[3])
+
+
+def test_a_run_that_diverges_is_marked_and_the_others_go_on(blobs: DataSet) -> None:
+    settings = {"noise": "uniform:0.3", "epochs": 4, "batch_size": 16, "optimiser": "sgd"}
+    good = grid(method=["ce", "limit-l"], learning_rate=0.01, **settings)
+    bad = grid(method=["ce", "limit-l"], learning_rate=1e30, **settings)
+    together = train([good[0], bad[0], good[1], bad[1]], blobs, threads=1)
+    for run in (together[1], together[3]):
+        assert run.failed
+        assert "not a finite number at step" in run.metrics["failure"]
+        assert "lower the learning rate" in run.metrics["failure"]
+    for run, spec in ((together[0], good[0]), (together[2], good[1])):
+        assert not run.failed
+        assert len(run.history) == 4
+        assert_same(run, train(spec, blobs, threads=1)[0])
+
+
+def test_patience_ends_a_run_early_and_keeps_its_best_epoch(blobs: DataSet) -> None:
+    patient, hasty = train(
+        [RunSpec("ce", epochs=30, batch_size=16, patience=p) for p in (30, 3)], blobs, threads=1
+    )
+    assert len(patient.history) == 30
+    assert len(hasty.history) < 30
+    assert hasty.history == patient.history[: len(hasty.history)]
+    accuracies = [record["validation_accuracy"] for record in hasty.history]
+    rose_at = 1 + max(i for i in range(len(accuracies)) if accuracies[i] > max([-1, *accuracies[:i]]))
+    assert len(hasty.history) - rose_at == 3
+    best = max(hasty.history, key=lambda r: (r["validation_accuracy"], -r["validation_loss"], -r["epoch"]))
+    assert hasty.metrics["best_epoch"] == best["epoch"]
+    assert hasty.metrics["test_accuracy"] == best["test_accuracy"]
+
+
+def test_history_counts_exactly(blobs: DataSet) -> None:
+    """Recomputed from the stored outputs: exact accuracy on the parts, not a mean of batch means."""
+    run = train(RunSpec("limit-l", epochs=5, batch_size=16, noise="uniform:0.3"), blobs)[0]  # type: ignore[arg-type]
+    best = run.history[run.metrics["best_epoch"] - 1]
+    for part in ("validation", "test"):
+        outputs = run.outputs[run.outputs["part"] == part]
+        share = (outputs["predicted_label"] == outputs["given_label"]).mean()
+        assert best[f"{part}_accuracy"] == pytest.approx(share, abs=1e-12)
+
+
+def test_the_callers_thread_setting_is_given_back(blobs: DataSet) -> None:
+    before = torch.get_num_threads()
+    train(RunSpec("ce", epochs=1), blobs, threads=2, threads_per_block=2)
+    assert torch.get_num_threads() == before
+
+
+def test_an_error_in_a_block_reaches_the_caller(blobs: DataSet) -> None:
+    def complain(progress: object) -> None:
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        train(grid(seed=[0, 1], epochs=50), blobs, threads=2, progress=complain)

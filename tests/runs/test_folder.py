@@ -1,0 +1,122 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from noiselimit import InputError, RunSpec, load_run, train
+from noiselimit.data.examples import DataSet
+from noiselimit.runs import Run, write_run
+from noiselimit.runs.export import export_classifier
+
+
+@pytest.fixture(scope="module")
+def run(blobs: DataSet, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("runs")
+    return train(RunSpec("limit-l", epochs=3, batch_size=16, noise="uniform:0.3"), blobs, out=folder)[0]  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def copy(run: Run, tmp_path: Path) -> Path:
+    import shutil
+
+    assert run.path is not None
+    return Path(shutil.copytree(run.path, tmp_path / "run"))
+
+
+def test_a_loaded_run_is_the_run(run: Run, blobs: DataSet) -> None:
+    assert run.path is not None
+    loaded = load_run(run.path)
+    assert loaded.spec == run.spec
+    assert list(loaded.history) == list(run.history)
+    assert loaded.metrics == run.metrics
+    assert loaded.data == run.data
+    assert loaded.predictor is not None
+    outputs = loaded.outputs.set_index("index")
+    said = loaded.predict_proba(blobs.examples.inputs)[outputs.index]
+    assert (said.argmax(1) == outputs["predicted_label"]).all()
+    np.testing.assert_allclose(said.max(1), outputs["predicted_probability"], atol=1e-6)
+
+
+def test_per_example_outputs_cover_all_examples_in_data_order(run: Run) -> None:
+    outputs = run.outputs
+    assert outputs["index"].tolist() == list(range(151))
+    assert outputs["part"].value_counts().to_dict() == {"train": 97, "test": 30, "validation": 24}
+    with torch.no_grad():
+        assert run.predictor is not None
+        wrong = outputs["given_label"] != outputs["clean_label"]
+    assert not wrong[outputs["part"] == "test"].any()
+    np.testing.assert_allclose(outputs["label_quality"], 1 - outputs["gap"] / 2**0.5)
+
+
+def test_inputs_of_another_shape_are_refused(run: Run) -> None:
+    with pytest.raises(InputError, match=r"inputs have shape \[4\] each, but the run was trained on \[5\]"):
+        run.predict_proba(np.zeros((3, 4)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["spec.json", "data.json", "metrics.json", "history.jsonl", "weights.safetensors", "outputs.parquet"],
+)
+@pytest.mark.parametrize("damage", ["missing", "truncated", "garbage"])
+def test_a_damaged_folder_gets_a_sentence(copy: Path, name: str, damage: str) -> None:
+    file = copy / name
+    if damage == "missing":
+        file.unlink()
+    elif damage == "truncated":
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    else:
+        file.write_bytes(b"\xff\x00[]{}")
+    with pytest.raises(InputError, match=name.replace(".", r"\.")):
+        _ = load_run(copy).contents
+
+
+def test_weights_that_do_not_fit_are_refused(copy: Path) -> None:
+    spec = json.loads((copy / "spec.json").read_text())
+    (copy / "spec.json").write_text(json.dumps({**spec, "network": "mlp-4x512"}))
+    with pytest.raises(InputError, match="do not fit network 'mlp-4x512'"):
+        _ = load_run(copy).model
+
+
+def test_not_a_run_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run folder"):
+        load_run(tmp_path / "absent")
+    with pytest.raises(InputError, match=r"is not a run folder: it has no spec\.json"):
+        load_run(tmp_path)
+
+
+def test_writing_a_run_that_somebody_else_has_written_meanwhile_keeps_theirs(
+    blobs: DataSet, tmp_path: Path
+) -> None:
+    run = train(RunSpec("ce", epochs=1), blobs)[0]
+    first, second = write_run(run, tmp_path), write_run(run, tmp_path)
+    assert first.path == second.path
+    assert [p.name for p in tmp_path.iterdir()] == [run.spec.folder_name]
+
+
+def test_a_failed_run_is_written_without_weights(blobs: DataSet, tmp_path: Path) -> None:
+    spec = RunSpec("ce", epochs=2, optimiser="sgd", learning_rate=1e30)
+    run = load_run(train(spec, blobs, out=tmp_path)[0].path or "")
+    assert run.failed
+    assert run.path is not None
+    assert not (run.path / "weights.safetensors").exists()
+    with pytest.raises(InputError, match=r"has no weights: .* was not a finite number at step 0"):
+        _ = run.model
+
+
+def test_the_exported_classifier_is_an_ordinary_state_dict(run: Run, blobs: DataSet, tmp_path: Path) -> None:
+    from safetensors import safe_open
+
+    from noiselimit.networks import NETWORKS
+
+    export_classifier(run, tmp_path / "c.safetensors")
+    with safe_open(tmp_path / "c.safetensors", "pt") as file:
+        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata()
+    module = NETWORKS[metadata["network"]].build(tuple(json.loads(metadata["input_shape"])), 3)
+    module.load_state_dict(state)
+    mean, std = (torch.tensor(json.loads(metadata[name])) for name in ("mean", "std"))
+    with torch.no_grad():
+        logits, _ = module.eval()((torch.from_numpy(blobs.examples.inputs) - mean) / std)
+    np.testing.assert_allclose(logits.softmax(-1), run.predict_proba(blobs.examples.inputs), atol=1e-6)

@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import TensorDataset
+
+import noiselimit
+from noiselimit import InputError, RunSpec, grid, train
+from noiselimit.data.examples import DataSet
+from noiselimit.training import Progress
+
+
+def test_arrays_and_datasets_give_the_same_run(blobs: DataSet) -> None:
+    spec = RunSpec("limit-l", epochs=2, batch_size=16)
+    inputs, labels = blobs.examples.inputs, blobs.examples.labels
+    tensors = TensorDataset(torch.from_numpy(inputs), torch.from_numpy(labels))
+    runs = [train(spec, given)[0] for given in (blobs, blobs.examples, (inputs, labels), tensors)]
+    assert len({run.spec.hash for run in runs}) == 1
+    assert all(run.history == runs[0].history for run in runs)
+
+
+def test_a_run_that_exists_is_skipped_and_equal_specs_train_once(blobs: DataSet, tmp_path: Path) -> None:
+    specs = grid(method=["ce", "limit-l"], epochs=2, batch_size=16, noise="uniform:0.3")
+    heard: list[Progress] = []
+    first = train([*specs, specs[0]], blobs, out=tmp_path, progress=heard.append)
+    assert first[0].path == first[2].path
+    assert sum(news.record is not None for news in heard) == 4
+    assert heard[-1].done == heard[-1].total == 4
+    heard.clear()
+    second = train(specs, blobs, out=tmp_path, progress=heard.append)
+    assert all(news.record is None for news in heard)
+    assert [run.history for run in second] == [list(run.history) for run in first[:2]]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(run.spec.folder_name for run in second)
+
+
+def test_finished_runs_are_kept_when_training_is_interrupted(blobs: DataSet, tmp_path: Path) -> None:
+    def interrupt(news: Progress) -> None:
+        if news.spec.epochs == 50 and news.record and news.record["epoch"] == 5:
+            raise KeyboardInterrupt
+
+    specs = [RunSpec("ce", epochs=epochs, batch_size=16) for epochs in (1, 50)]
+    with pytest.raises(KeyboardInterrupt):
+        train(specs, blobs, out=tmp_path, threads=1, progress=interrupt)
+    (kept,) = tmp_path.iterdir()
+    assert noiselimit.load_run(kept).spec.epochs == 1
+
+
+def test_the_noise_rate_and_sizes_are_recorded(blobs: DataSet) -> None:
+    run = train(RunSpec("ce", noise="uniform:0.4", epochs=1, train_size=50), blobs)[0]  # type: ignore[arg-type]
+    assert run.metrics["train_examples"] == 50
+    assert run.metrics["test_examples"] == 30
+    assert run.metrics["wrong_labels"] == pytest.approx(0.4, abs=0.25)
+    assert run.metrics["versions"]["torch"] == torch.__version__
+
+
+def test_without_known_noise_nothing_is_said_of_wrong_labels(blobs: DataSet) -> None:
+    run = train(RunSpec("limit-l", epochs=1), blobs)[0]
+    assert run.metrics["memorised_wrong_labels"] is None
+    assert run.metrics["gap_auc"] is None
+    assert run.outputs["clean_label"].isna().all()
+
+
+def test_labels_of_a_data_sets_own_test_part_judge(blobs: DataSet) -> None:
+    test = noiselimit.make_examples(blobs.examples.inputs[:40], blobs.examples.labels[:40])
+    run = train(RunSpec("ce", epochs=2, batch_size=16), DataSet("b", blobs.examples, test))[0]
+    said = run.predict_proba(test.inputs).argmax(1)
+    assert run.metrics["test_accuracy"] == pytest.approx((said == test.labels).mean(), abs=1e-9)
+    assert set(run.outputs["part"]) == {"train", "validation"}
+
+
+def test_bad_arguments_get_a_sentence_and_leave_nothing_behind(blobs: DataSet, tmp_path: Path) -> None:
+    spec = RunSpec("ce", epochs=1)
+    with pytest.raises(InputError, match="at least one spec"):
+        train([], blobs)
+    with pytest.raises(InputError, match="threads is 0"):
+        train(spec, blobs, threads=0)
+    with pytest.raises(InputError, match="takes images"):
+        train(RunSpec(network="small-cnn"), blobs)
+    with pytest.raises(ValueError, match="labels"):
+        train(spec, (np.zeros((4, 2)), [0, 1, 0]))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write to folder"):
+        train(spec, blobs, out=tmp_path / "file" / "runs")
+    with pytest.raises(InputError, match="train size 1000"):
+        train(RunSpec(train_size=1000), blobs, out=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
+
+
+def test_public_names_are_all_there() -> None:
+    for name in noiselimit.__all__:
+        assert getattr(noiselimit, name) is not None
+    assert dir(noiselimit) == sorted(noiselimit.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        _ = noiselimit.trian  # type: ignore[attr-defined]
