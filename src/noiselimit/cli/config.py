@@ -17,28 +17,34 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path} ({error.strerror}): check the path of --config.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, or no UTF-8
         raise InputError(f"{path} is not valid TOML ({error}): correct it.") from None
-    known = {str(parameter.name) for parameter in context.command.params} - {"config"}
+    parameters = {parameter.opts[0].removeprefix("--"): parameter for parameter in context.command.params}
+    del parameters["config"]
     defaults: dict[str, Any] = {}
     for key, value in values.items():
-        name = key.replace("-", "_")
-        if name not in known:
-            raise unknown(f"option in {path}", key, (option.replace("_", "-") for option in known))
-        defaults[name] = _as_typed(value, key, path)
+        parameter: Any = parameters.get(key.replace("_", "-"))
+        if parameter is None:
+            raise unknown(f"option in {path}", key, parameters)
+        defaults[parameter.name] = (
+            _as_switch(value, key, path) if parameter.is_flag else _as_typed(value, key, path)
+        )
     context.default_map = defaults
     return path
 
 
-def _as_typed(value: Any, key: str, path: Path) -> Any:
-    """A TOML value as it would be typed: lists with commas, switches as they are."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, list) and value and all(_is_scalar(item) for item in value):
-        return ",".join(str(item) for item in value)
-    if not _is_scalar(value):
+def _as_switch(value: Any, key: str, path: Path) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{path}: {key} is a switch, so it must be true or false; correct it.")
+    return value
+
+
+def _as_typed(value: Any, key: str, path: Path) -> str:
+    """A value as it would be typed; a list with commas between its items."""
+    items = value if isinstance(value, list) else [value]
+    if not items or not all(_is_scalar(item) for item in items):
         raise InputError(f"{path}: {key} must be a number, a text or a list of those; correct it.")
-    return str(value)
+    return ",".join(str(item) for item in items)
 
 
 def _is_scalar(value: Any) -> bool:

@@ -11,11 +11,15 @@ from noiselimit.cli.options import Json, RunFolder
 def export(
     run: RunFolder,
     out: Annotated[
-        Path | None, typer.Option(help="File to write. [default: RUN's name with .safetensors]")
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write. [default: RUN's name with .safetensors]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the classifier alone: an ordinary state dict in safetensors, with ordinary names."""
+    """Write the classifier alone as an ordinary state dict.
+
+    The safetensors file has ordinary names, and metadata that say how inputs are scaled.
+    """
     import json
 
     from noiselimit.runs import load_run

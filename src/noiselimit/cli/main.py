@@ -1,23 +1,38 @@
 """`noiselimit`: the commands, and how every mistake ends in one sentence and exit code 2."""
 
+import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
+from noiselimit.cli.complaints import parser_sentence, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
 from noiselimit.cli.predict import predict
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
+
+INTERRUPTED = 130  # what shells report for a command that Ctrl-C ended
+NOBODY_READS = 141  # and for one whose reader, such as head, went away
+
+
+class _Commands(TyperGroup):
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands:
+            raise unknown("command", args[0], self.commands)
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="noiselimit",
-    help="Train classifiers that cannot memorise wrong labels, and find the wrong labels.",
-    no_args_is_help=True,
+    cls=_Commands,
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, train, show, predict, export):
@@ -32,43 +47,64 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    pass
+    """Train classifiers that cannot memorise wrong labels, and find the wrong labels."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     try:
-        code = app(args=arguments, standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        code = app(args=arguments, prog_name="noiselimit", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk or a reader that went away can still be reported
+        return _interrupted() if code == INTERRUPTED else int(code or 0)
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+    except (BrokenPipeError, SystemExit):  # the parser and rich turn the first into the second
+        _drop_output()
+        return NOBODY_READS
     except InputError as error:
-        return _refuse(str(error))
-    except KeyboardInterrupt:
-        print(
-            "noiselimit: interrupted; finished runs are kept, and the same command goes on.", file=sys.stderr
-        )
-        return 130
-    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
-        sys.stderr.close()
-        return 0
+        return _refuse(with_typed_option(str(error), _flags()))
+    except OSError as error:
+        _drop_output()
+        place = error.filename or "the output"
+        return _refuse(f"{place} cannot be used ({error.strerror}): free space or choose another place.")
     except Exception as error:
-        # The parser's own complaints; newer releases of typer carry their private copy of click's classes.
-        if not hasattr(error, "format_message"):
+        if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed
             raise
-        message = " ".join(str(error.format_message()).split())
-        return _refuse(message) if message else 2
+        return _refuse(parser_sentence(error))
 
 
 def _refuse(message: str) -> int:
-    print(f"noiselimit: {message}", file=sys.stderr)
+    print("noiselimit:", " ".join(message.split()), file=sys.stderr)
     return 2
+
+
+def _interrupted() -> int:
+    print("noiselimit: interrupted; finished runs are kept, and the same command goes on.", file=sys.stderr)
+    return INTERRUPTED
+
+
+def _drop_output() -> None:
+    """Let what stdout still holds go nowhere, or Python complains once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _flags() -> dict[str, str]:
+    """Parameter name → the option as it is typed, of all commands."""
+    commands: Any = typer.main.get_command(app)
+    parameters = [parameter for each in commands.commands.values() for parameter in each.params]
+    return {parameter.name: parameter.opts[0] for parameter in parameters if parameter.opts[0][0] == "-"}
 
 
 def main() -> None:
     """Entry point of the installed command."""
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
     sys.exit(run())

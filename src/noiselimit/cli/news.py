@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from noiselimit.training import Progress
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal
@@ -15,54 +17,59 @@ LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 @contextmanager
 def training_news(quiet: bool = False) -> Iterator[Callable[["Progress"], None]]:
     """Yield the function to hand to `train` as `progress`."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
     if quiet:
         yield lambda progress: None
-    elif sys.stderr.isatty():
-        with _bar() as show:
+    elif sys.stderr.isatty() and console.is_interactive:  # a dumb terminal cannot redraw a bar
+        with training_bar(console) as show:
             yield show
     else:
-        yield _lines()
+        yield training_lines()
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[["Progress"], None]]:
+def training_bar(console: "Console") -> Iterator[Callable[["Progress"], None]]:
+    """Yield a function that draws a bar, the time left and the latest accuracy, within 80 columns."""
     from rich import progress as rich_progress
-    from rich.console import Console
 
     with rich_progress.Progress(
         rich_progress.TextColumn("training"),
-        rich_progress.BarColumn(),
+        rich_progress.BarColumn(bar_width=16),
         rich_progress.MofNCompleteColumn(),
-        rich_progress.TextColumn("epochs ·"),
-        rich_progress.TimeElapsedColumn(),
-        rich_progress.TextColumn("gone,"),
+        rich_progress.TextColumn("epochs,"),
         rich_progress.TimeRemainingColumn(),
-        rich_progress.TextColumn("left {task.fields[latest]}"),
-        console=Console(stderr=True),
+        rich_progress.TextColumn("left{task.fields[latest]}"),
+        console=console,
     ) as bar:
         task = bar.add_task("training", total=None, latest="")
+        count = _without_found()
 
         def show(progress: "Progress") -> None:
-            bar.update(task, completed=progress.done, total=progress.total)
+            done, total = count(progress)
+            bar.update(task, completed=done, total=total)
             if progress.record is not None:
-                bar.update(task, latest=f"· {_latest(progress)}")
+                bar.update(task, latest=f" · validation {progress.record['validation_accuracy']:.1%}")
 
         yield show
 
 
-def _lines() -> Callable[["Progress"], None]:
-    started = said = time.monotonic()
+def training_lines(clock: Callable[[], float] = time.monotonic) -> Callable[["Progress"], None]:
+    """A function that prints a line when ten seconds have passed since the last one."""
+    started = said = clock()
+    count = _without_found()
 
     def show(progress: "Progress") -> None:
         nonlocal said
-        now = time.monotonic()
-        if now - said < LINE_EVERY or not progress.done:
+        done, total = count(progress)
+        now = clock()
+        if now - said < LINE_EVERY or not done:
             return
         said = now
-        left = (now - started) * (progress.total - progress.done) / progress.done
+        left = (now - started) * (total - done) / done
         print(
-            f"training: {progress.done} of {progress.total} epochs, {now - started:.0f} s gone, "
-            f"about {left:.0f} s left",
+            f"training: {done} of {total} epochs, {now - started:.0f} s gone, about {left:.0f} s left",
             file=sys.stderr,
             flush=True,
         )
@@ -70,8 +77,28 @@ def _lines() -> Callable[["Progress"], None]:
     return show
 
 
-def _latest(progress: "Progress") -> str:
-    assert progress.record is not None
-    accuracy = progress.record["validation_accuracy"]
-    assert accuracy is not None
-    return f"{progress.spec.method} seed {progress.spec.seed}: {accuracy:.1%} of noisy validation labels"
+def _without_found() -> Callable[["Progress"], tuple[int, int]]:
+    """Epochs (done, planned) without those of runs found finished: they took no time, so they tell nothing
+    about the time left."""
+    found, begun = 0, False
+
+    def count(progress: "Progress") -> tuple[int, int]:
+        nonlocal found, begun
+        begun = begun or progress.record is not None
+        if not begun:
+            found = progress.done
+        return progress.done - found, progress.total - found
+
+    return count
+
+
+def download_news(quiet: bool = False) -> Callable[[str, int], None]:
+    """The function to hand to `load_data` as `progress`: names each file as its first bytes arrive."""
+    named: set[str] = set()
+
+    def show(name: str, arrived: int) -> None:
+        if not quiet and name not in named:
+            named.add(name)
+            print(f"downloading {name}", file=sys.stderr, flush=True)
+
+    return show

@@ -1,15 +1,29 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 DataDir = Annotated[
     Path | None,
-    typer.Option(help="Folder that holds data sets such as mnist. [default: the variable NOISELIMIT_DATA]"),
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder that holds data sets such as mnist. [default: the variable NOISELIMIT_DATA]",
+    ),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
+Download = Annotated[bool, typer.Option("--download", help="Fetch the data set if it is not there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+
+
+def numbers(explanation: str) -> Any:
+    """An option that takes one number or several."""
+    return typer.Option(metavar="N,...", help=explanation)
+
+
+def names(explanation: str) -> Any:
+    """An option that takes one name or several."""
+    return typer.Option(metavar="NAME,...", help=explanation)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from noiselimit.cli.options import DataDir, Json, RunFolder
+from noiselimit.cli.options import DataDir, Download, Json, RunFolder
 
 
 def predict(
@@ -13,13 +13,20 @@ def predict(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="Data set or .npz file; labels are not needed.")
     ],
-    out: Annotated[Path, typer.Option(help="Where to write: .csv or .parquet.")] = Path("predictions.csv"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv or .parquet.")] = Path(
+        "predictions.csv"
+    ),
     data_dir: DataDir = None,
+    download: Download = False,
     as_json: Json = False,
 ) -> None:
-    """Write the classifier's prediction for every example: index, label, class name, probability."""
+    """Write the classifier's prediction for every example.
+
+    A row holds the example's index, the predicted label and class name, and the probability given to it.
+    """
     import json
 
+    from noiselimit.cli.news import download_news
     from noiselimit.data.sources import load_inputs
     from noiselimit.errors import InputError
     from noiselimit.files import atomic_file
@@ -29,7 +36,7 @@ def predict(
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
     loaded = load_run(run)
-    table = prediction_table(loaded, load_inputs(data, data_dir))
+    table = prediction_table(loaded, load_inputs(data, data_dir, download, download_news()))
     with atomic_file(out) as temporary:
         if out.suffix == ".csv":
             table.to_csv(temporary, index=False)

@@ -49,28 +49,19 @@ def _as_json(run: "Run") -> dict[str, Any]:
 
 
 def _print_one(run: "Run") -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console(highlight=False)
+    from noiselimit.cli.console import say
+    from noiselimit.cli.tables import describe, readable
+
+    assert run.path is not None
     table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim")
+    table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    described: dict[str, Any] = {**run.spec.to_json(), "data": run.data.name, **run.metrics}
-    for name, value in described.items():
+    for name, value in (describe(run) | dict(run.metrics)).items():
         if value is not None:
-            table.add_row(name.replace("_", " "), _readable(value))
-    console.print(f"[bold]{run.path}[/bold]")
-    console.print(table)
-    if run.path is not None:
-        files = sorted(file for file in run.path.iterdir() if file.is_file())
-        sizes = ", ".join(f"{file.name} ({file.stat().st_size / 1000:.1f} kB)" for file in files)
-        console.print(f"files: {sizes}")
-
-
-def _readable(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_readable(inner)}" for key, inner in value.items()) or "none"
-    return str(value)
+            table.add_row(name.replace("_", " "), readable(value))
+    for file in sorted(run.path.iterdir()):
+        table.add_row(file.name, f"{file.stat().st_size / 1000:.1f} kB")
+    say(Text(str(run.path), style="bold"), table)

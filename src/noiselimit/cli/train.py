@@ -6,67 +6,71 @@ from typing import Annotated
 import typer
 
 from noiselimit.cli.config import read_config
-from noiselimit.cli.options import DataDir, Device, Json, Quiet
+from noiselimit.cli.options import DataDir, Device, Download, Json, Quiet, names, numbers
 
 
 def train(
-    data: Annotated[str, typer.Option(help="digits, mnist, a folder in idx format, or an .npz file.")],
+    data: Annotated[
+        str, typer.Option(metavar="DATA", help="digits, mnist, a folder in idx format, or an .npz file.")
+    ],
     data_dir: DataDir = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Fetch the data set if it is not there.")
-    ] = False,
-    noise: Annotated[str | None, typer.Option(help="none, uniform:P or matrix:FILE. [default: none]")] = None,
-    method: Annotated[
-        str | None, typer.Option(help="Such as ce, limit-g or limit-l+s. [default: limit-l]")
-    ] = None,
-    beta: Annotated[str | None, typer.Option(help="Weight of the gradient penalty. [default: 10]")] = None,
-    sigma: Annotated[
-        str | None, typer.Option(help="Noise on gradients in +s methods. [default: 0.03]")
-    ] = None,
-    seed: Annotated[str | None, typer.Option(help="Gives a run all its randomness. [default: 0]")] = None,
+    download: Download = False,
+    noise: Annotated[str | None, names("none, uniform:P or matrix:FILE. [default: none]")] = None,
+    method: Annotated[str | None, names("Such as ce, limit-g or limit-l+s. [default: limit-l]")] = None,
+    beta: Annotated[str | None, numbers("Weight of the gradient penalty. [default: 10]")] = None,
+    sigma: Annotated[str | None, numbers("Noise on gradients in +s methods. [default: 0.03]")] = None,
+    seed: Annotated[str | None, numbers("Gives a run all its randomness. [default: 0]")] = None,
     network: Annotated[
-        str | None, typer.Option(help="auto, small-cnn, mnist-cnn, mlp or mlp-4x512. [default: auto]")
+        str | None, names("auto, small-cnn, mnist-cnn, mlp or mlp-4x512. [default: auto]")
     ] = None,
-    predictor_network: Annotated[str | None, typer.Option(help="[default: that of the classifier]")] = None,
-    epochs: Annotated[str | None, typer.Option(help="Passes over the data, at most. [default: 100]")] = None,
+    predictor_network: Annotated[
+        str | None, names("Network of the predictor. [default: that of the classifier]")
+    ] = None,
+    epochs: Annotated[str | None, numbers("Passes over the data, at most. [default: 100]")] = None,
     patience: Annotated[
-        str | None, typer.Option(help="Stop after so many epochs without a better validation. [default: 100]")
+        str | None, numbers("Stop after so many epochs without a better validation. [default: 100]")
     ] = None,
-    batch_size: Annotated[str | None, typer.Option(help="Examples per step. [default: 256]")] = None,
-    optimiser: Annotated[str | None, typer.Option(help="adam or sgd. [default: adam]")] = None,
-    learning_rate: Annotated[str | None, typer.Option(help="[default: 0.001]")] = None,
-    schedule: Annotated[str | None, typer.Option(help="constant or cosine. [default: constant]")] = None,
-    weight_decay: Annotated[str | None, typer.Option(help="L2 penalty on the weights. [default: 0]")] = None,
-    momentum: Annotated[str | None, typer.Option(help="Momentum of sgd. [default: 0.9]")] = None,
-    train_size: Annotated[str | None, typer.Option(help="Train on so many examples. [default: all]")] = None,
-    validation_share: Annotated[
-        str | None, typer.Option(help="Share kept for validation. [default: 0.2]")
-    ] = None,
+    batch_size: Annotated[str | None, numbers("Examples per step. [default: 256]")] = None,
+    optimiser: Annotated[str | None, names("adam or sgd. [default: adam]")] = None,
+    learning_rate: Annotated[str | None, numbers("Learning rate of both networks. [default: 0.001]")] = None,
+    schedule: Annotated[str | None, names("constant or cosine. [default: constant]")] = None,
+    weight_decay: Annotated[str | None, numbers("L2 penalty on the weights. [default: 0]")] = None,
+    momentum: Annotated[str | None, numbers("Momentum of sgd. [default: 0.9]")] = None,
+    train_size: Annotated[str | None, numbers("Train on so many examples. [default: all]")] = None,
+    validation_share: Annotated[str | None, numbers("Share kept for validation. [default: 0.2]")] = None,
     test_share: Annotated[
-        str | None, typer.Option(help="Share kept for testing if the data have no test part. [default: 0.2]")
+        str | None, numbers("Share kept for testing if the data have no test part. [default: 0.2]")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the run folders.")] = Path("runs"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the run folders.")] = Path("runs"),
     device: Device = "auto",
-    threads: Annotated[int | None, typer.Option(help="CPU threads. [default: all cores]")] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="CPU threads. [default: all cores]")
+    ] = None,
     threads_per_block: Annotated[
-        int, typer.Option(help="CPU threads that share a block of rows; above 1, last digits vary.")
+        int,
+        typer.Option(metavar="N", help="CPU threads that share a block of rows; above 1, last digits vary."),
     ] = 1,
     config: Annotated[
         Path | None,
-        typer.Option(callback=read_config, is_eager=True, help="TOML file with the same options; flags win."),
+        typer.Option(
+            metavar="FILE",
+            callback=read_config,
+            is_eager=True,
+            help="TOML file with the same options; flags win.",
+        ),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Train a grid of runs: most options take several values, separated by commas.
+    """Train a grid of runs and mark the one that validation chooses.
 
-    Every combination becomes a run with its own folder, a run that exists is not trained again, and runs that
-    can share one tensor program train as one cohort. At the end a star marks the setting that the noisy
-    validation labels choose.
+    Options marked with dots take several values, separated by commas. Every combination becomes a run with
+    its own folder, a run that exists is not trained again, and runs that can share one tensor program train
+    as one cohort. At the end a star marks the setting that the noisy validation labels choose.
     """
     import json
 
-    from noiselimit.cli.news import training_news
+    from noiselimit.cli.news import download_news, training_news
     from noiselimit.cli.tables import print_runs
     from noiselimit.cli.values import several
     from noiselimit.data.sources import load_data
@@ -102,7 +106,8 @@ def train(
     if "noise" in choices:
         choices["noise"] = [parse_noise(str(text)) for text in choices["noise"]]
     specs = grid(**choices)
-    data_set = load_data(data, data_dir, download)
+    data_set = load_data(data, data_dir, download, download_news(quiet))
+    there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
     with training_news(quiet) as progress:
         runs = train_runs(
             specs,
@@ -118,8 +123,11 @@ def train(
         print(json.dumps(summary(runs), indent=2))
     else:
         print_runs(runs)
-        print(f"★ chosen by noisy validation labels. Look at {out / 'report.html'}")
+        found = sum(run.path is not None and run.path.name in there_before for run in runs)
+        if found:
+            print(f"{found} of {len(runs)} runs were there already and were not trained again.")
         for run in runs:
             if run.failed:
-                print(f"failed: {run.path}: {run.metrics['failure']}")
+                print(f"failed: {run.path}: {run.metrics['failure']}.")
+        print(f"★ chosen by noisy validation labels. Look at {out / 'report.html'}")
     return 1 if any(run.failed for run in runs) else 0

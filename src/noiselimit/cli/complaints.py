@@ -1,0 +1,27 @@
+"""Complaints in the words of the command line: options as they are typed, and where help is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from noiselimit.errors import unknown
+
+
+def parser_sentence(error: Any) -> str:
+    """The sentence for a complaint of the parser.
+
+    Told by what it carries: newer releases of typer have their private copy of click's classes.
+    """
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return str(error.format_message())
+    given = getattr(error, "option_name", None)
+    options = [name for parameter in context.command.params for name in parameter.opts if name[0] == "-"]
+    if given is not None and given not in options:
+        return str(unknown("option", given, [*options, "--help"]))
+    return f"{error.format_message().rstrip('.')}: see '{context.command_path} --help'."
+
+
+def with_typed_option(message: str, flags: Mapping[str, str]) -> str:
+    """'learning_rate is 0: …', as Python users read it, with the option's `flags` entry in its place."""
+    name, is_, rest = message.partition(" is ")
+    return f"{flags[name]}{is_}{rest}" if is_ and name in flags else message
