@@ -128,7 +128,10 @@ class RunSpec:
                 f"{source} was written by another version of noiselimit (schema {schema}, this one reads "
                 f"{SCHEMA}): install the version that wrote it."
             )
-        return cls(**{**values, "noise": noise_from_json(values.get("noise", "none"))})
+        try:
+            return cls(**{**values, "noise": noise_from_json(values.get("noise", "none"))})
+        except (InputError, TypeError, AttributeError) as error:  # the file may hold anything
+            raise InputError(f"{source} was altered ({error}): train the run again.") from None
 
 
 _WHOLE_NUMBERS = {"seed": 0, "epochs": 1, "patience": 1, "batch_size": 2, "train_size": 2}

@@ -14,7 +14,7 @@ import torch
 from noiselimit.cohort.device import available_cores, find_device
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.plan import plan_cohorts
-from noiselimit.cohort.prepare import prepare_all
+from noiselimit.cohort.prepare import PreparedRun, prepare_all
 from noiselimit.cohort.train import Listener, train_cohort
 from noiselimit.data.convert import as_data_set
 from noiselimit.data.examples import DataSet
@@ -67,7 +67,7 @@ def train(
     for name, value in (("threads", cores), ("threads_per_block", threads_per_block)):
         if value < 1:
             raise InputError(f"{name} is {value}: give a whole number ≥ 1.")
-    folder = make_folder(Path(out)) if out is not None else None
+    folder = Path(out) if out is not None else None
 
     by_hash = {spec.hash: spec for spec in bound}
     tally = _Tally(by_hash, progress)
@@ -77,15 +77,20 @@ def train(
             runs[spec.hash] = load_run(folder / spec.folder_name)
             tally.ended(spec)
     missing = [spec for spec in by_hash.values() if spec.hash not in runs]
+    # All of it before the first file is written: a size or a noise that does not fit is told of here.
+    prepared = prepare_all(missing, data)
+    if folder is not None:
+        make_folder(folder)
     for positions in plan_cohorts(missing):
-        cohort = [missing[i] for i in positions]
-        for run in _train_one_cohort(cohort, data, folder, where, cores, threads_per_block, tally):
+        cohort, ready = [missing[i] for i in positions], [prepared[i] for i in positions]
+        for run in _train_one_cohort(cohort, ready, data, folder, where, cores, threads_per_block, tally):
             runs[run.spec.hash] = run
     return [runs[spec.hash] for spec in bound]
 
 
 def _train_one_cohort(
     specs: Sequence[RunSpec],
+    prepared: Sequence[PreparedRun],
     data: DataSet,
     folder: Path | None,
     device: torch.device,
@@ -93,7 +98,6 @@ def _train_one_cohort(
     threads_per_block: int,
     tally: "_Tally",
 ) -> list[Run]:
-    prepared = prepare_all(specs, data)
     started = time.perf_counter()
     runs: list[Run] = []
 

@@ -1,6 +1,7 @@
 """The data of a block of rows, where the arithmetic is: inputs once, and indices and labels per row."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,11 +112,15 @@ def find_device(name: str) -> torch.device:
     """'auto', 'cpu' or 'cuda' (or 'cuda:1') → the device, or a sentence when it is not there."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.split(":")[0] not in ("cpu", "cuda"):
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
         raise unknown("device", name, ("auto", "cpu", "cuda"))
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise InputError("device 'cuda' was asked for, but torch sees no GPU here: use --device cpu.")
-    return torch.device(name)
+    device = torch.device(name)
+    count = torch.cuda.device_count()
+    if device.index is not None and device.index >= count:
+        raise InputError(f"device '{name}' was asked for, but there are {count} GPUs: count them from 0.")
+    return device
 
 
 def available_cores() -> int:

@@ -54,14 +54,19 @@ def load_data(
     return read_idx_folder(path) if path.is_dir() else read_npz(path)
 
 
-def load_inputs(name_or_path: str | Path, data_dir: str | Path | None = None) -> npt.NDArray[Any]:
+def load_inputs(
+    name_or_path: str | Path,
+    data_dir: str | Path | None = None,
+    download: bool = False,
+    progress: Progress | None = None,
+) -> npt.NDArray[Any]:
     """The inputs [n, …] to predict for: those that `load_data` would train on.
 
     Labels are neither needed nor read from an .npz file, so one with inputs alone will do.
     """
     text = os.fspath(name_or_path)
     if text in DATA_SETS or not (path := _existing_path(text)).is_file():
-        return load_data(text, data_dir).examples.inputs
+        return load_data(text, data_dir, download, progress).examples.inputs
     return read_npz_inputs(path)
 
 

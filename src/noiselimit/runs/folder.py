@@ -95,7 +95,10 @@ def _read_object(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path.parent} is not a run folder: it has no {path.name}.") from None
+        raise InputError(
+            f"{path.parent} is not a run folder: it has no {path.name}; "
+            "give a folder that 'noiselimit train' wrote."
+        ) from None
     except (OSError, ValueError, RecursionError):
         raise _altered(path) from None
     if not isinstance(value, dict):
@@ -125,4 +128,7 @@ def _data_info(path: Path) -> DataInfo:
 
 
 def _altered(path: Path) -> InputError:
-    return InputError(f"{path} cannot be read: it is missing, damaged or altered, so train the run again.")
+    return InputError(
+        f"{path} cannot be read: it is missing, damaged or altered, so delete the folder and "
+        "train the run again."
+    )

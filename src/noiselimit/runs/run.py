@@ -77,7 +77,7 @@ class Run:
         if self.in_memory is not None:
             return self.in_memory
         if self.path is None or self.metrics["best_epoch"] == 0:
-            raise InputError(f"run {self.spec.hash} has no weights: {self.metrics['failure']}.")
+            raise InputError(f"{self.path or 'the run'} has no weights: {self.metrics['failure']}.")
         from noiselimit.runs.folder import read_contents  # the folder's layout is known there alone
 
         return read_contents(self.path)
