@@ -24,6 +24,19 @@ from noiselimit.files import atomic_folder
 from noiselimit.runs.run import DataInfo, Run, RunContents
 from noiselimit.spec import RunSpec
 
+TABLE_METRICS = {
+    "status",
+    "failure",
+    "best_epoch",
+    "validation_accuracy",
+    "validation_loss",
+    "test_accuracy",
+    "last_test_accuracy",
+    "memorised_wrong_labels",
+    "gap_auc",
+}
+"""What tables of runs and the choice among them read; a run without them was altered."""
+
 
 def write_run(run: Run, out: Path) -> Run:
     """Write the run into its folder below `out`; the returned run reads its large contents from there."""
@@ -54,7 +67,7 @@ def load_run(path: str | Path) -> Run:
     spec = RunSpec.from_json(_read_object(folder / "spec.json"), str(folder / "spec.json"))
     history = _read_lines(folder / "history.jsonl")
     metrics = _read_object(folder / "metrics.json")
-    if not {"status", "best_epoch", "failure"} <= metrics.keys():
+    if not metrics.keys() >= TABLE_METRICS:
         raise _altered(folder / "metrics.json")
     return Run(spec, _data_info(folder / "data.json"), history, metrics, path=folder)
 
@@ -108,9 +121,12 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     try:
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     except (OSError, ValueError, RecursionError):
         raise _altered(path) from None
+    if not all(isinstance(line, dict) for line in lines):
+        raise _altered(path)
+    return lines
 
 
 def _data_info(path: Path) -> DataInfo:
