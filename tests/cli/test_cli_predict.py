@@ -1,0 +1,42 @@
+"""noiselimit predict: a row for every example, with or without labels in the data."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from noiselimit import load_run
+
+
+@pytest.mark.parametrize("name", ["predictions.csv", "below/predictions.parquet"])
+def test_predictions_are_those_of_the_run(command, one_run, tmp_path, write_table, name):
+    data = write_table(tmp_path / "inputs.npz", labels=None)
+    answer = command("predict", one_run, data, "--out", name)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == f"60 predictions written to {name}\n"
+    table = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
+    expected = load_run(one_run).predict_proba(np.load(data)["inputs"])
+    assert list(table.columns) == ["index", "predicted_label", "predicted_class", "probability"]
+    assert table["index"].tolist() == list(range(60))
+    assert table["predicted_label"].tolist() == expected.argmax(1).tolist()
+    assert table["predicted_class"].astype(int).tolist() == expected.argmax(1).tolist()
+    np.testing.assert_allclose(table["probability"], expected.max(1), rtol=1e-6)
+
+
+def test_labels_in_the_data_change_nothing(command, one_run, table, tmp_path, write_table):
+    unlabelled = write_table(tmp_path / "inputs.npz", labels=None)
+    command("predict", one_run, table, "--out", "a.csv")
+    command("predict", one_run, unlabelled, "--out", "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_a_named_data_set(command, tmp_path):
+    command("train", "--data", "digits", "--train-size", "64", "--epochs", "1", "--quiet")
+    run = next((tmp_path / "runs").glob("limit-l*"))
+    assert command("predict", run, "digits").out == "1797 predictions written to predictions.csv\n"
+
+
+def test_json(command, one_run, table):
+    answer = command("predict", one_run, table, "--json")
+    assert json.loads(answer.out) == {"predictions": "predictions.csv", "examples": 60}

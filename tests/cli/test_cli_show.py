@@ -1,0 +1,57 @@
+"""noiselimit show: one run in full, several as a table, everything as JSON."""
+
+import json
+import shutil
+from pathlib import Path
+
+from noiselimit.cli.show import find_run_folders
+
+
+def test_one_run_in_full(command, one_run):
+    answer = command("show", one_run)
+    assert answer.code == 0
+    first, *lines = answer.out.splitlines()
+    assert first == str(one_run)
+    values = dict(
+        line.split(maxsplit=1) for line in lines if line.split()[0] in ("method", "hyper", "noise", "data")
+    )
+    assert values == {"method": "limit-l", "hyper": "beta 10", "noise": "uniform:0.4", "data": "table"}
+    for file in one_run.iterdir():
+        assert any(line.startswith(file.name) and line.endswith(" kB") for line in lines)
+
+
+def test_a_folder_of_runs_as_a_table(command, runs):
+    answer = command("show", runs)
+    lines = [line for line in answer.out.splitlines() if str(runs) in line]
+    assert [line.replace("★", " ").split()[0] for line in lines] == ["ce", "limit-l", "limit-l"]
+    assert sum(line.startswith("★") for line in lines) == 1
+    assert all(line == line.rstrip() for line in answer.out.splitlines())
+
+
+def test_several_runs_as_a_table(command, runs):
+    some = sorted(runs.glob("limit-l*"))
+    answer = command("show", *some)
+    assert [line.split()[-1] for line in answer.out.splitlines()[-2:]] == [str(path) for path in some]
+
+
+def test_json(command, runs):
+    shown = json.loads(command("show", runs, "--json").out)
+    assert [run["spec"]["method"] for run in shown] == ["ce", "limit-l", "limit-l"]
+    assert shown[1]["data"]["input_shape"] == [5]
+    assert [record["epoch"] for record in shown[1]["history"]] == [1, 2]
+    assert shown[1]["metrics"]["status"] == "finished"
+
+
+def test_brackets_in_names_are_no_markup(command, one_run):
+    renamed = Path(shutil.copytree(one_run, "[bold]run[/nothing]"))
+    data = json.loads((renamed / "data.json").read_text())
+    (renamed / "data.json").write_text(json.dumps({**data, "name": "[red]x :smile:"}))
+    answer = command("show", renamed)
+    assert answer.out.startswith("[bold]run[/nothing]\n")
+    assert "[red]x :smile:" in answer.out
+
+
+def test_unfinished_folders_are_not_taken_for_runs(one_run, runs):
+    shutil.copytree(one_run, runs / ".unfinished.tmp")
+    assert len(find_run_folders(runs)) == 3
+    assert find_run_folders(one_run) == [one_run]

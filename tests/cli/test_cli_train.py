@@ -1,0 +1,104 @@
+"""noiselimit train: grids, folders, the table, what exists, failures and Ctrl-C."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from noiselimit import load_run
+
+FAST = ("--epochs", "2", "--quiet")
+
+
+def test_a_grid_becomes_run_folders_a_table_and_a_report(command, table):
+    answer = command(
+        "train", "--data", table, "--method", "ce,limit-l", "--beta", "1,10", "--seed", "0,1", *FAST
+    )
+    assert answer.code == 0
+    assert answer.err == ""
+    folders = sorted(Path("runs").glob("*-seed*"))
+    assert len(folders) == 6  # cross-entropy has no β
+    for folder in folders:
+        assert answer.out.count(str(folder)) == 1
+    assert answer.out.count("★ ") == 2 + 1  # the two seeds of one setting, and the legend
+    assert Path("runs/report.html").exists()
+    assert not list(Path("runs").glob(".*"))
+
+
+def test_on_digits(command):
+    answer = command("train", "--data", "digits", "--train-size", "128", "--out", "there", *FAST)
+    assert answer.code == 0
+    assert load_run(next(Path("there").glob("limit-l*"))).spec.train_size == 128
+
+
+def test_settings_that_differ_are_columns(command, table):
+    answer = command("train", "--data", table, "--learning-rate", "0.01,0.001", "--noise", "none", *FAST)
+    header, *lines = (
+        line.split() for line in answer.out.splitlines() if "limit-l" in line or "method" in line
+    )
+    assert "rate" in header
+    assert "noise" not in header
+    assert {"0.01", "0.001"} <= {word for line in lines for word in line}
+
+
+def test_json(command, table):
+    answer = command("train", "--data", table, "--beta", "1,10", "--json", *FAST)
+    summary = json.loads(answer.out)
+    assert [run["beta"] for run in summary] == [1, 10]
+    assert sum(run["chosen"] for run in summary) == 1
+    assert {run["folder"] for run in summary} == {path.name for path in Path("runs").glob("limit-l*")}
+
+
+def test_what_exists_is_not_trained_again(command, table, monkeypatch):
+    first = command("train", "--data", table, "--seed", "0,1", *FAST)
+    written = {path: path.stat().st_mtime_ns for path in Path("runs").glob("*/*")}
+
+    def no_training(*arguments, **settings):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("noiselimit.training.train_cohort", no_training)
+    second = command("train", "--data", table, "--seed", "0,1", *FAST)
+    assert second.code == 0
+    assert "2 of 2 runs were there already and were not trained again." in second.out
+    assert set(first.out.splitlines()) < set(second.out.splitlines())
+    assert {path: path.stat().st_mtime_ns for path in Path("runs").glob("*/*")} == written
+    with pytest.raises(AssertionError, match="trained again"):
+        command("train", "--data", table, "--seed", "2", *FAST)
+
+
+def test_a_failed_run_is_told_and_the_others_go_on(command, table):
+    answer = command("train", "--data", table, "--optimiser", "sgd", "--learning-rate", "1e30,0.1", *FAST)
+    assert answer.code == 1
+    lines = answer.out.splitlines()
+    assert sum("failed  " in line for line in lines) == 1
+    assert sum(line.startswith("★ limit-l") for line in lines) == 1
+    [told] = [line for line in lines if line.startswith("failed: ")]
+    assert "lower the learning rate" in told
+    assert Path(told.split(": ")[1]).is_dir()
+
+
+def test_ctrl_c_keeps_finished_runs_and_leaves_nothing_else(program, table):
+    process = subprocess.Popen(
+        [*program, "train", "--data", table, "--epochs", "1,1000000", "--patience", "1000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        give_up = time.monotonic() + 60
+        while not list(Path("runs").glob("limit-l*")):
+            assert process.poll() is None
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert out == ""
+    assert err == "noiselimit: interrupted; finished runs are kept, and the same command goes on.\n"
+    [kept] = Path("runs").iterdir()
+    assert load_run(kept).spec.epochs == 1
