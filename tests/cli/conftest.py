@@ -29,6 +29,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test has a folder of its own and no data folder, as on a fresh machine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NOISELIMIT_DATA", raising=False)
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # which would hide what happens when buffers end
 
 
 @pytest.fixture

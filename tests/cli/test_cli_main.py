@@ -67,6 +67,16 @@ def test_an_interrupt_ends_with_130_and_a_sentence(command, monkeypatch, one_run
     assert answer.err == "noiselimit: interrupted; finished runs are kept, and the same command goes on.\n"
 
 
+def test_what_the_system_refuses_is_one_sentence(command, monkeypatch, one_run):
+    def refused(path):
+        raise PermissionError(13, "Permission denied", "some.json")
+
+    monkeypatch.setattr("noiselimit.runs.load_run", refused)
+    answer = command("show", one_run)
+    assert answer.code == 2
+    assert answer.err.startswith("noiselimit: some.json cannot be used (Permission denied): ")
+
+
 def test_a_message_of_several_lines_becomes_one(command):
     assert command("show", "two\nlines").err.startswith("noiselimit: there is no run folder two lines: ")
 

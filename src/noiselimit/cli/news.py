@@ -36,7 +36,7 @@ def training_bar(console: "Console") -> Iterator[Callable[["Progress"], None]]:
 
     with rich_progress.Progress(
         rich_progress.TextColumn("training"),
-        rich_progress.BarColumn(bar_width=16),
+        rich_progress.BarColumn(),
         rich_progress.MofNCompleteColumn(),
         rich_progress.TextColumn("epochs,"),
         rich_progress.TimeRemainingColumn(),
