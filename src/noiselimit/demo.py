@@ -13,7 +13,7 @@ from noiselimit.training import Progress, train
 
 NOISE = "uniform:0.4"
 BETAS = (3.0, 10.0, 30.0)
-EPOCHS = 60
+EPOCHS = 40
 
 
 def demo_specs(seeds: Sequence[int], epochs: int = EPOCHS) -> list[RunSpec]:

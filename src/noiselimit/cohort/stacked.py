@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import unfold
+from torch.nn.functional import pad
 
 
 class StackedLinear(nn.Module):
@@ -40,14 +40,12 @@ class StackedConv2d(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         rows, batch = x.shape[:2]
-        height, width = (
-            (side + 2 * padding - kernel) // stride + 1
-            for side, padding, kernel, stride in zip(
-                x.shape[3:], self.padding, self.kernel, self.stride, strict=True
-            )
-        )
-        patches = unfold(x.flatten(0, 1), self.kernel, padding=self.padding, stride=self.stride)
-        patches = patches.view(rows, batch, -1, height * width).transpose(2, 3).flatten(1, 2)
+        vertical, horizontal = self.padding
+        x = pad(x, (horizontal, horizontal, vertical, vertical))
+        # Two strided views and one copy. torch's own unfold launches a kernel per example on a GPU.
+        patches = x.unfold(3, self.kernel[0], self.stride[0]).unfold(4, self.kernel[1], self.stride[1])
+        height, width = patches.shape[3:5]
+        patches = patches.permute(0, 1, 3, 4, 2, 5, 6).reshape(rows, batch * height * width, -1)
         out = torch.bmm(patches, self.weight.flatten(2).mT)  # [K, B·H'·W', outputs]
         return out.view(rows, batch, height, width, -1).movedim(-1, 2)
 

@@ -11,19 +11,15 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from noiselimit.files import atomic_file
-from noiselimit.report.charts import Bars, Emphasis, Line, histogram, line_chart
-from noiselimit.report.content import BASELINE, Report, RunLine, Suspect
+from noiselimit.report.charts import Bars, histogram
+from noiselimit.report.content import Report, RunLine, Suspect
+from noiselimit.report.curves import curve_hint, learning_curves
 from noiselimit.report.pictures import data_uri
 from noiselimit.report.wording import decimal, known, legal, percent, plain, run_name, shorten, symbol
 
 GAP_SPAN = (0.0, float(np.sqrt(2)))
 _PIXELATED_UP_TO = 64
 _LONGEST_VALUES = 160
-_CURVES = {
-    "test_accuracy": "Test accuracy, clean labels",
-    "validation_accuracy": "Validation accuracy, given labels",
-    "train_accuracy": "Training accuracy, given labels",
-}
 
 
 def write_report(path: Path, report: Report) -> None:
@@ -42,8 +38,8 @@ def render(report: Report) -> str:
         report=report,
         style=Markup(_file("chart.css") + _file("style.css")),
         table=_table(report.runs),
-        curves=_curves(report),
-        curve_hint=_curve_hint(report),
+        curves=[(curve.heading, Markup(curve.svg)) for curve in learning_curves(report)],
+        curve_hint=curve_hint(report),
         gap=_gap(report),
         suspects=[_card(suspect) for suspect in report.suspects],
         suspect_hint=_suspect_hint(report.suspects),
@@ -84,68 +80,6 @@ def _table(runs: Sequence[RunLine]) -> _Table:
         rows.append(_Row(run, cells))
     hint = "Chosen: the highest accuracy on the given validation labels, which may be wrong themselves."
     return _Table(columns, rows, hint if any(run.chosen for run in runs) else "")
-
-
-@dataclass(frozen=True)
-class _Curve:
-    heading: str
-    svg: Markup
-
-
-def _curves(report: Report) -> list[_Curve]:
-    """Test (or, where that is unknown, validation) and training accuracy, both on the same vertical scale."""
-    known_keys = [key for key in _CURVES if any(_values(run, key) for run in report.runs)]
-    if "test_accuracy" in known_keys:
-        known_keys = [key for key in known_keys if key != "validation_accuracy"]
-    if not known_keys:
-        return []
-    lowest = min(value for key in known_keys for run in report.runs for value in _values(run, key))
-    step = 0.2 if lowest < 0.5 else 0.1
-    span = (min(max(step * float(np.floor(lowest / step + 1e-9)), 0.0), 0.9), 1.0)
-    share = known(report.wrong_share)
-    curves = []
-    for key in known_keys:
-        reference = None
-        if key == "train_accuracy" and share:
-            reference = (1 - share, f"right labels: {percent(1 - share, 0)}")
-        svg = line_chart(
-            [_line(run, key) for run in report.runs],
-            title=f"{_CURVES[key]}, per epoch",
-            x_label="epoch",
-            y_label="",
-            y_span=span,
-            reference=reference,
-        )
-        curves.append(_Curve(_CURVES[key], Markup(svg)))
-    return curves
-
-
-def _curve_hint(report: Report) -> str:
-    runs, parts = report.runs, []
-    if known(report.wrong_share) and any(_values(run, "train_accuracy") for run in runs):
-        parts.append("Training accuracy above the share of right labels is memorising.")
-    if any(run.chosen and run.best_epoch is not None for run in runs):
-        parts.append("The dot is the chosen epoch.")
-    if any(_emphasis(run) == "faint" for run in runs):
-        parts.append("Faint lines are the other runs; point at one for its name.")
-    return " ".join(parts)
-
-
-def _line(run: RunLine, key: str) -> Line:
-    points = [(epoch, row.get(key)) for row in run.history if (epoch := known(row.get("epoch"))) is not None]
-    emphasis = _emphasis(run)
-    mark = run.best_epoch if emphasis == "chosen" else None
-    return Line(run_name(run), points, emphasis, run_name(run, seed=True), mark)
-
-
-def _emphasis(run: RunLine) -> Emphasis:
-    if run.chosen:
-        return "chosen"
-    return "baseline" if run.method == BASELINE else "faint"
-
-
-def _values(run: RunLine, key: str) -> list[float]:
-    return [value for row in run.history if (value := known(row.get(key))) is not None]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,81 @@
+"""Learning curves: the chosen run and cross-entropy stand out, the others stay faint."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from noiselimit.report.charts import Emphasis, Line, line_chart
+from noiselimit.report.content import BASELINE, Report, RunLine
+from noiselimit.report.wording import known, percent, run_name
+
+_CURVES = {
+    "test_accuracy": "Test accuracy, clean labels",
+    "validation_accuracy": "Validation accuracy, given labels",
+    "train_accuracy": "Training accuracy, given labels",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A heading and the chart below it."""
+
+    heading: str
+    svg: str
+
+
+def learning_curves(report: Report, *, standalone: bool = False) -> list[Curve]:
+    """Test (or, where that is unknown, validation) and training accuracy, both on the same vertical scale."""
+    known_keys = [key for key in _CURVES if any(_values(run, key) for run in report.runs)]
+    if "test_accuracy" in known_keys:
+        known_keys = [key for key in known_keys if key != "validation_accuracy"]
+    if not known_keys:
+        return []
+    lowest = min(value for key in known_keys for run in report.runs for value in _values(run, key))
+    step = 0.2 if lowest < 0.5 else 0.1
+    span = (min(max(step * float(np.floor(lowest / step + 1e-9)), 0.0), 0.9), 1.0)
+    share = known(report.wrong_share)
+    curves: list[Curve] = []
+    for key in known_keys:
+        reference = None
+        if key == "train_accuracy" and share:
+            reference = (1 - share, f"right labels: {percent(1 - share, 0)}")
+        svg = line_chart(
+            [_line(run, key) for run in report.runs],
+            title=f"{_CURVES[key]}, per epoch",
+            x_label="epoch",
+            y_label="",
+            y_span=span,
+            reference=reference,
+            standalone=standalone,
+        )
+        curves.append(Curve(_CURVES[key], svg))
+    return curves
+
+
+def curve_hint(report: Report) -> str:
+    """How to read the curves."""
+    runs, parts = report.runs, []
+    if known(report.wrong_share) and any(_values(run, "train_accuracy") for run in runs):
+        parts.append("Training accuracy above the share of right labels is memorising.")
+    if any(run.chosen and run.best_epoch is not None for run in runs):
+        parts.append("The dot is the chosen epoch.")
+    if any(_emphasis(run) == "faint" for run in runs):
+        parts.append("Faint lines are the other runs; point at one for its name.")
+    return " ".join(parts)
+
+
+def _line(run: RunLine, key: str) -> Line:
+    points = [(epoch, row.get(key)) for row in run.history if (epoch := known(row.get("epoch"))) is not None]
+    emphasis = _emphasis(run)
+    mark = run.best_epoch if emphasis == "chosen" else None
+    return Line(run_name(run), points, emphasis, run_name(run, seed=True), mark)
+
+
+def _emphasis(run: RunLine) -> Emphasis:
+    if run.chosen:
+        return "chosen"
+    return "baseline" if run.method == BASELINE else "faint"
+
+
+def _values(run: RunLine, key: str) -> list[float]:
+    return [value for row in run.history if (value := known(row.get(key))) is not None]
