@@ -27,7 +27,7 @@ def test_parts_are_disjoint_and_cover_everything(count, seed, validation_share, 
 @given(count=st.integers(20, 300), seed=st.integers(0, 2**40), data=st.data())
 def test_smaller_training_sets_are_beginnings_of_larger_ones(count, seed, data):
     whole = split_examples(count, seed, test_share=0.25)
-    size = data.draw(st.integers(1, len(whole.train)))
+    size = data.draw(st.integers(2, len(whole.train)))
     part = split_examples(count, seed, test_share=0.25, train_size=size)
     assert np.array_equal(part.train, whole.train[:size])
     assert np.array_equal(part.validation, whole.validation)
@@ -45,11 +45,11 @@ def test_seeds_differ_and_repeat():
         (10, {"validation_share": 1.0}, r"^the validation share 1\.0 is not in \[0, 1\); give a fraction"),
         (10, {"validation_share": -0.1}, r"^the validation share -0\.1 is not in"),
         (10, {"test_share": float("nan")}, r"^the test share nan is not in"),
-        (10, {"train_size": 9}, "^the train size 9 is not possible as 8 examples are left.*; choose 1 to 8"),
+        (10, {"train_size": 9}, "^the train size 9 is not possible as 8 examples are left.*; choose 2 to 8"),
         (10, {"train_size": 0}, "^the train size 0 is not possible"),
         (10, {"validation_share": 0.0}, r"^a validation share of 0\.0 takes none of 10 examples; raise"),
         (2, {}, r"^a validation share of 0\.2 takes none of 2 examples; raise"),
-        (2, {"validation_share": 0.99}, "^the shares leave none of 2 examples for training; lower"),
+        (2, {"validation_share": 0.99}, "^the shares leave 0 of 2 examples for training; lower"),
     ],
 )
 def test_splits_that_cannot_be(count, options, sentence):

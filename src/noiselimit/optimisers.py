@@ -1,17 +1,18 @@
 """Adam and SGD over stacked parameters, with a learning rate and a weight decay per row.
 
-Every line is one rounding per element (no fused multiply-add), so a row's update does not depend on where in
-memory the row lies: rows are equal bit by bit to the same run alone.
+Every operation rounds once per element (no fused multiply-add), so a row's update does not depend on where
+in memory the row lies: rows are equal bit by bit to the same run alone. Operations go over all parameters at
+once (torch's multi-tensor functions): on a GPU one launch serves a whole network.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-Buffers = dict[str, Tensor]
-"""State name → [K, ...], for one parameter."""
+Tensors = list[Tensor]
+"""One tensor [K, ...] per parameter."""
 
 
 @dataclass(frozen=True)
@@ -36,35 +37,45 @@ class Optimiser:
     name: str
     state: tuple[str, ...]
     """Names of the tensors kept per parameter; they start at zero."""
-    update: Callable[[Tensor, Tensor, Buffers, Rates], None]
-    """(parameter, gradient, state, rates): changes the parameter and its state in place."""
+    update: Callable[[Tensors, Tensors, Mapping[str, Tensors], Rates], None]
+    """(parameters, gradients, state, rates): changes the parameters and their state in place."""
 
 
-def _column(vector: Tensor, like: Tensor) -> Tensor:
-    """[K] → [K, 1, ...], to multiply row by row."""
-    return vector.to(like.dtype).view(-1, *[1] * (like.dim() - 1))
+def _by_row(vector: Tensor, tensors: Sequence[Tensor]) -> Tensors:
+    """The tensors with row k multiplied by element k of the vector [K]."""
+    return [tensor * vector.to(tensor.dtype).view(-1, *[1] * (tensor.dim() - 1)) for tensor in tensors]
 
 
-def _decayed(parameter: Tensor, gradient: Tensor, rates: Rates) -> Tensor:
-    return gradient + parameter * _column(rates.weight_decay, parameter)
+def _decayed(parameters: Tensors, gradients: Tensors, rates: Rates) -> Tensors:
+    return list(torch._foreach_add(gradients, _by_row(rates.weight_decay, parameters)))
 
 
-def _adam(parameter: Tensor, gradient: Tensor, state: Buffers, rates: Rates) -> None:
+def _adam(parameters: Tensors, gradients: Tensors, state: Mapping[str, Tensors], rates: Rates) -> None:
     """torch.optim.Adam with its default betas (.9, .999) and eps 1e-8; weight decay is L2."""
-    gradient = _decayed(parameter, gradient, rates)
-    state["mean"].mul_(0.9).add_(gradient * 0.1)
-    state["square"].mul_(0.999).add_(gradient.square().mul_(0.001))
+    gradients = _decayed(parameters, gradients, rates)
+    mean, square = state["mean"], state["square"]
+    torch._foreach_mul_(mean, 0.9)
+    torch._foreach_add_(mean, torch._foreach_mul(gradients, 0.1))
+    squares = torch._foreach_mul(gradients, gradients)
+    torch._foreach_mul_(squares, 0.001)
+    torch._foreach_mul_(square, 0.999)
+    torch._foreach_add_(square, squares)
     taken = (rates.step + 1).to(torch.float64)
-    rate = rates.learning_rate.to(torch.float64) / (1 - 0.9**taken)
-    root = state["square"].sqrt().div_((1 - 0.999**taken).sqrt().to(parameter.dtype)).add_(1e-8)
-    parameter.sub_((state["mean"] * _column(rate, parameter)).div_(root))
+    changes = _by_row(rates.learning_rate / (1 - 0.9**taken), mean)
+    roots = torch._foreach_sqrt(square)
+    torch._foreach_div_(roots, (1 - 0.999**taken).sqrt().to(roots[0].dtype))
+    torch._foreach_add_(roots, 1e-8)
+    torch._foreach_div_(changes, roots)
+    torch._foreach_sub_(parameters, changes)
 
 
-def _sgd(parameter: Tensor, gradient: Tensor, state: Buffers, rates: Rates) -> None:
+def _sgd(parameters: Tensors, gradients: Tensors, state: Mapping[str, Tensors], rates: Rates) -> None:
     """torch.optim.SGD with momentum; weight decay is L2."""
-    gradient = _decayed(parameter, gradient, rates)
-    state["velocity"].mul_(_column(rates.momentum, parameter)).add_(gradient)
-    parameter.sub_(state["velocity"] * _column(rates.learning_rate, parameter))
+    gradients = _decayed(parameters, gradients, rates)
+    velocity = state["velocity"]
+    torch._foreach_copy_(velocity, _by_row(rates.momentum, velocity))
+    torch._foreach_add_(velocity, gradients)
+    torch._foreach_sub_(parameters, _by_row(rates.learning_rate, velocity))
 
 
 OPTIMISERS: Mapping[str, Optimiser] = {

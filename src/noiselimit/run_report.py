@@ -35,6 +35,7 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
             "status": run.metrics["status"],
             "failure": run.metrics["failure"],
             "folder": run.path.name if run.path else None,
+            "spec": run.spec.to_json(),
         }
         for run, chosen in zip(runs, choose(runs), strict=True)
     ]

@@ -86,7 +86,7 @@ class RunSpec:
             raise unknown("schedule", self.schedule, SCHEDULES)
         for name, least in _WHOLE_NUMBERS.items():
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name != "train_size":
                 object.__setattr__(self, name, _whole(name, value, least))
         for name, below in _FRACTIONS.items():
             value = _number(name, getattr(self, name), at_least=0.0, below=below)
@@ -188,6 +188,17 @@ def setting(spec: RunSpec) -> RunSpec:
     return dataclasses.replace(spec, seed=0)
 
 
+def problem(spec: RunSpec) -> RunSpec:
+    """What the spec has to solve, without how: data, noise and sizes. Only runs on one problem compare."""
+    return RunSpec(
+        data=spec.data,
+        noise=spec.noise,
+        validation_share=spec.validation_share,
+        test_share=spec.test_share,
+        train_size=spec.train_size,
+    )
+
+
 def _values(choice: Any) -> list[Any]:
     return list(choice) if isinstance(choice, list | tuple | range) else [choice]
 
@@ -214,7 +225,7 @@ def _number(name: str, value: Any, *, at_least: float, below: float = math.inf) 
 def _whole(name: str, value: Any, at_least: int) -> int:
     try:
         number = int(value)
-        exact = not isinstance(value, bool) and number == float(value)
+        exact = not isinstance(value, bool) and (isinstance(value, str) or number == value)
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact or number < at_least:

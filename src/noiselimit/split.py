@@ -44,13 +44,13 @@ def split_examples(
             f"a validation share of {validation_share} takes none of {count - tests} examples; "
             "raise it or give more examples."
         )
-    if left == 0:
-        raise InputError(f"the shares leave none of {count} examples for training; lower them.")
+    if left < 2:
+        raise InputError(f"the shares leave {left} of {count} examples for training; lower them.")
     size = left if train_size is None else train_size
-    if not 1 <= size <= left:
+    if not 2 <= size <= left:
         raise InputError(
             f"the train size {train_size} is not possible as {left} examples are left for training; "
-            f"choose 1 to {left}."
+            f"choose 2 to {left}."
         )
     order = permutation(seed, Stream.SPLIT, 0, count)
     test, validation, rest = np.split(order, [tests, tests + validations])

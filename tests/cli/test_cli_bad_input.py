@@ -143,7 +143,7 @@ VALUES = [
         "train size too large",
         nothing,
         (*TRAIN, "--train-size", "1000"),
-        ("train size 1000", "choose 1 to 38"),
+        ("train size 1000", "choose 2 to 38"),
     ),
     ("no validation", nothing, (*TRAIN, "--validation-share", "0"), ("validation share of 0.0", "raise it")),
     ("all tested", nothing, (*TRAIN, "--test-share", "0.99"), ("examples", "raise it or give more")),

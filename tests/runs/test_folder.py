@@ -72,6 +72,13 @@ def test_a_damaged_folder_gets_a_sentence(copy: Path, name: str, damage: str) ->
         _ = load_run(copy).contents
 
 
+def test_a_history_cut_between_two_lines_is_noticed(copy: Path) -> None:
+    lines = (copy / "history.jsonl").read_text().splitlines(keepends=True)
+    (copy / "history.jsonl").write_text("".join(lines[:-1]))
+    with pytest.raises(InputError, match=r"history\.jsonl cannot be read"):
+        load_run(copy)
+
+
 def test_weights_that_do_not_fit_are_refused(copy: Path) -> None:
     spec = json.loads((copy / "spec.json").read_text())
     (copy / "spec.json").write_text(json.dumps({**spec, "network": "mlp-4x512"}))

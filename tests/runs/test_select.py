@@ -1,12 +1,15 @@
+from noiselimit.noise import UniformNoise
 from noiselimit.runs import DataInfo, Run, choose
 from noiselimit.spec import RunSpec
 
 INFO = DataInfo("d", ("a", "b"), (2,), (0.0,), (1.0,))
 
 
-def run(beta: float, seed: int, accuracy: float, loss: float = 1.0, status: str = "finished") -> Run:
+def run(
+    beta: float, seed: int, accuracy: float, loss: float = 1.0, status: str = "finished", p: float = 0
+) -> Run:
     metrics = {"validation_accuracy": accuracy, "validation_loss": loss, "status": status}
-    return Run(RunSpec("limit-l", {"beta": beta}, seed=seed), INFO, [], metrics)
+    return Run(RunSpec("limit-l", {"beta": beta}, seed=seed, noise=UniformNoise(p)), INFO, [], metrics)
 
 
 def test_the_mean_over_seeds_decides() -> None:
@@ -23,3 +26,8 @@ def test_a_failed_run_disqualifies_its_setting() -> None:
     assert choose([run(1, 0, 0.9, status="failed"), run(3, 0, 0.1)]) == [False, True]
     assert choose([run(1, 0, 0.9, status="failed")]) == [False]
     assert choose([]) == []
+
+
+def test_every_problem_chooses_for_itself() -> None:
+    runs = [run(1, 0, 0.9), run(3, 0, 0.8), run(1, 0, 0.2, p=0.8), run(3, 0, 0.3, p=0.8)]
+    assert choose(runs) == [True, False, False, True]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import DataSet, Examples
-from noiselimit.spec import RunSpec
+from noiselimit.spec import RunSpec, problem
 from noiselimit.split import Split, split_examples
 
 Floats = npt.NDArray[np.float32]
@@ -48,13 +48,7 @@ def prepare_all(specs: Sequence[RunSpec], data: DataSet) -> list[PreparedRun]:
     """One preparation per spec; runs that differ in method or hyper-parameters only share it."""
     made: list[tuple[RunSpec, PreparedRun]] = []
     for spec in specs:
-        essence = RunSpec(
-            seed=spec.seed,
-            noise=spec.noise,
-            validation_share=spec.validation_share,
-            test_share=spec.test_share,
-            train_size=spec.train_size,
-        )
+        essence = dataclasses.replace(problem(spec), seed=spec.seed)
         found = next((prepared for known, prepared in made if known == essence), None)
         made.append((essence, found or prepare(spec, data)))
     return [prepared for _, prepared in made]

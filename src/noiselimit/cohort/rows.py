@@ -24,8 +24,8 @@ class NetworkRows:
         self.buffers = {name: tensor for name, tensor in stacked.items() if name not in self.parameters}
         self.optimiser = optimiser
         self.moments = {
-            name: {part: torch.zeros_like(tensor) for part in optimiser.state}
-            for name, tensor in self.parameters.items()
+            part: [torch.zeros_like(tensor) for tensor in self.parameters.values()]
+            for part in optimiser.state
         }
         self.best = {name: tensor.detach().clone() for name, tensor in stacked.items()}
         self._forward: Forward = layout_for(module, device)
@@ -48,8 +48,7 @@ class NetworkRows:
     @torch.no_grad()
     def update(self, gradients: Sequence[Tensor], rates: Rates) -> None:
         """One optimiser step; `gradients` in the order of `parameters`."""
-        for (name, parameter), gradient in zip(self.parameters.items(), gradients, strict=True):
-            self.optimiser.update(parameter, gradient, self.moments[name], rates)
+        self.optimiser.update(list(self.parameters.values()), list(gradients), self.moments, rates)
 
     @torch.no_grad()
     def finite(self) -> Tensor:
@@ -72,10 +71,7 @@ class NetworkRows:
         self.parameters = {name: t.detach()[rows].requires_grad_() for name, t in self.parameters.items()}
         self.buffers = {name: tensor[rows] for name, tensor in self.buffers.items()}
         self.best = {name: tensor[rows] for name, tensor in self.best.items()}
-        self.moments = {
-            name: {part: tensor[rows] for part, tensor in state.items()}
-            for name, state in self.moments.items()
-        }
+        self.moments = {part: [tensor[rows] for tensor in tensors] for part, tensors in self.moments.items()}
 
     def best_state(self, row: int) -> State:
         """The row's best-epoch weights and statistics, as an ordinary state dict on the CPU."""

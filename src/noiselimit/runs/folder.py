@@ -28,6 +28,7 @@ TABLE_METRICS = {
     "status",
     "failure",
     "best_epoch",
+    "last_epoch",
     "validation_accuracy",
     "validation_loss",
     "test_accuracy",
@@ -35,7 +36,7 @@ TABLE_METRICS = {
     "memorised_wrong_labels",
     "gap_auc",
 }
-"""What tables of runs and the choice among them read; a run without them was altered."""
+"""What tables of runs, the choice among them and `load_run` read; a run without them was altered."""
 
 
 def write_run(run: Run, out: Path) -> Run:
@@ -69,6 +70,8 @@ def load_run(path: str | Path) -> Run:
     metrics = _read_object(folder / "metrics.json")
     if not metrics.keys() >= TABLE_METRICS:
         raise _altered(folder / "metrics.json")
+    if len(history) != metrics["last_epoch"]:
+        raise _altered(folder / "history.jsonl")
     return Run(spec, _data_info(folder / "data.json"), history, metrics, path=folder)
 
 

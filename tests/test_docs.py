@@ -1,0 +1,103 @@
+"""The documents say what the result files say, and every command and snippet in them runs."""
+
+import importlib.util
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from noiselimit.cli.main import run
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def fenced(document: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", document.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def with_fences(language: str) -> list[Path]:
+    return [document for document in DOCUMENTS if fenced(document, language)]
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_figures_come_from_the_results(generate: ModuleType) -> None:
+    content = generate.blocks(json.loads(generate.RESULTS.read_text("utf-8")))
+    used = set()
+    for path in generate.documents():
+        text = path.read_text("utf-8")
+        assert generate.filled(text, content) == text, f"{path.name} is stale: run make docs"
+        used |= {name for name in content if f"<!-- {name} -->" in text}
+    assert used == set(content)
+
+
+def test_results_keep_the_demos_promise(generate: ModuleType) -> None:
+    """The published figures themselves; `tests/test_demo.py` trains anew."""
+    results = json.loads(generate.RESULTS.read_text("utf-8"))
+    assert results["seconds"] < 60
+    assert {"noiselimit", "torch", "numpy", "python"} <= results["versions"].keys()
+    assert {line["seed"] for line in results["runs"]} == set(results["seeds"])
+
+
+@pytest.mark.parametrize("document", with_fences("sh"), ids=lambda path: path.name)
+@pytest.mark.slow
+def test_commands_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, in an empty folder. The demo itself is trained by `tests/test_demo.py`."""
+    monkeypatch.chdir(tmp_path)
+    for line in "".join(fenced(document, "sh")).splitlines():
+        words = shlex.split(line, comments=True)
+        if words[0] == "make":
+            recipe = subprocess.run(
+                ["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True, text=True
+            )
+            assert recipe.stdout
+        elif words[:2] != ["noiselimit", "demo"]:
+            assert words[0] == "noiselimit"
+            arguments = [
+                found
+                for word in words[1:]
+                for found in (map(str, Path().glob(word)) if "*" in word else [word])
+            ]
+            assert run([*arguments, "--json"]) == 0, line
+
+
+@pytest.mark.parametrize("document", with_fences("python"), ids=lambda path: path.name)
+@pytest.mark.slow
+def test_snippets_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for snippet in fenced(document, "python"):
+        exec(compile(snippet, str(document), "exec"), {})
+
+
+def test_configurations_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (text,) = (snippet for document in with_fences("toml") for snippet in fenced(document, "toml"))
+    Path("grid.toml").write_text(text)
+    assert run(["train", "--config", "grid.toml", "--epochs", "1", "--train-size", "64", "--quiet"]) == 0
+    assert len(list(Path("runs").glob("*/spec.json"))) == 3
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", document.read_text("utf-8")):
+        if not target.startswith("https://"):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_the_quoted_method_is_the_real_one() -> None:
+    quoted = fenced(ROOT / "CONTRIBUTING.md", "python")[0]
+    real = (ROOT / "src" / "noiselimit" / "methods" / "ce.py").read_text("utf-8")
+    assert quoted.strip() in real
