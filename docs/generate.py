@@ -107,8 +107,8 @@ def documents() -> list[Path]:
 def filled(text: str, content: dict[str, str]) -> str:
     """The document with each of its generated blocks replaced."""
     for name, block in content.items():
-        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        text = re.sub(pattern, lambda match, block=block: match[1] + block + match[2], text, flags=re.DOTALL)
+        pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+        text = re.sub(pattern, lambda match, block=block: f"{match[1]}{block}\n{match[2]}", text, flags=re.DOTALL)
     return text
 
 
