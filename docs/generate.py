@@ -108,7 +108,9 @@ def filled(text: str, content: dict[str, str]) -> str:
     """The document with each of its generated blocks replaced."""
     for name, block in content.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-        text = re.sub(pattern, lambda match, block=block: f"{match[1]}{block}\n{match[2]}", text, flags=re.DOTALL)
+        text = re.sub(
+            pattern, lambda match, block=block: f"{match[1]}{block}\n{match[2]}", text, flags=re.DOTALL
+        )
     return text
 
 

@@ -113,7 +113,6 @@ def test_compiles_with_the_same_result(method: Method) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # from the backend's own imports
 def test_compiles_with_the_default_backend() -> None:
     _assert_compiled_equals_eager(METHODS["limit-l"], backend="inductor")
 

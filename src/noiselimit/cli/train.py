@@ -11,7 +11,10 @@ from noiselimit.cli.options import DataDir, Device, Download, Json, Quiet, names
 
 def train(
     data: Annotated[
-        str, typer.Option(metavar="DATA", help="digits, mnist, a folder in idx format, or an .npz file.")
+        str,
+        typer.Option(
+            "--data", metavar="DATA", help="digits, mnist, a folder in idx format, or an .npz file."
+        ),
     ],
     data_dir: DataDir = None,
     download: Download = False,
