@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from noiselimit.cohort.batches import batch_bounds
-from noiselimit.cohort.device import BlockData, Part
+from noiselimit.cohort.device import BlockData
 from noiselimit.cohort.draws import DRAWS, permutations, stream_keys
-from noiselimit.cohort.outcome import Finished, Record, Scores
+from noiselimit.cohort.evaluate import accuracy_and_loss, score_examples
+from noiselimit.cohort.outcome import Finished, Record
+from noiselimit.cohort.pair import NetworkPair
 from noiselimit.cohort.rows import NetworkRows
 from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.cohort.totals import EpochTotals
@@ -44,7 +46,7 @@ class Block:
         input_shape: tuple[int, ...],
         classes: int,
     ) -> None:
-        order = sorted(range(len(specs)), key=lambda i: (_lacks_predictor(specs[i]), specs[i].method))
+        order = sorted(range(len(specs)), key=lambda i: (not _needs_predictor(specs[i]), specs[i].method))
         self.rows = order
         self.specs = [specs[i] for i in order]
         self.data = data.keep(order)
@@ -55,20 +57,18 @@ class Block:
         self._arrange()
 
         first = self.specs[0]
-        optimiser = OPTIMISERS[first.optimiser]
 
         def network_rows(name: str, specs: Sequence[RunSpec], role: Role) -> NetworkRows:
             module = get_network(name).build(input_shape, classes)
-            return NetworkRows(
-                module, [initial_state(module, s.seed, role) for s in specs], optimiser, device
-            )
+            states = [initial_state(module, spec.seed, role) for spec in specs]
+            return NetworkRows(module, states, OPTIMISERS[first.optimiser], device)
 
-        self.classifier = network_rows(first.network, self.specs, Role.CLASSIFIER)
-        self.predictor: NetworkRows | None = None
-        with_predictor = [spec for spec in self.specs if not _lacks_predictor(spec)]
-        if with_predictor:
-            name = first.predictor_network or first.network
-            self.predictor = network_rows(name, with_predictor, Role.PREDICTOR)
+        predicting = [spec for spec in self.specs if _needs_predictor(spec)]
+        predictor_network = first.predictor_network or first.network
+        self.networks = NetworkPair(
+            network_rows(first.network, self.specs, Role.CLASSIFIER),
+            network_rows(predictor_network, predicting, Role.PREDICTOR) if predicting else None,
+        )
 
     def _arrange(self) -> None:
         """Everything that follows from which rows there are."""
@@ -76,14 +76,10 @@ class Block:
         methods = [spec.method for spec in self.specs]
         for name in dict.fromkeys(methods):
             rows = slice(methods.index(name), methods.index(name) + methods.count(name))
-            members = self.specs[rows]
-            method = get_method(name)
-            hyper = {
-                h: self._vector([spec.hyper[h] for spec in members], torch.float32) for h in method.hyper
-            }
+            members, method = self.specs[rows], get_method(name)
+            hyper = {h: self._vector([s.hyper[h] for s in members], torch.float32) for h in method.hyper}
             keys = stream_keys([spec.seed for spec in members], Stream.SAMPLING, self.device)
             self.groups.append(_Group(method, rows, hyper, keys))
-        self.predictor_count = sum(not _lacks_predictor(spec) for spec in self.specs)
         self.order_keys = stream_keys([spec.seed for spec in self.specs], Stream.ORDER, self.device)
 
     def _vector(self, values: Sequence[float], dtype: torch.dtype) -> Tensor:
@@ -94,10 +90,10 @@ class Block:
         epoch = 0
         while self.specs:
             epoch += 1
-            trained = self._train_epoch(epoch, stop)
-            if trained is None:
+            totals = self._train_epoch(epoch, stop)
+            if totals is None:
                 return
-            failures = self._close_epoch(epoch, trained, on_epoch)
+            failures = self._close_epoch(epoch, totals, on_epoch)
             leaving = [
                 i
                 for i, spec in enumerate(self.specs)
@@ -109,7 +105,12 @@ class Block:
 
     def _train_epoch(self, epoch: int, stop: Callable[[], bool]) -> EpochTotals | None:
         """One pass over each row's training examples in the row's own order. No step waits for the device."""
-        rates = self._rates(epoch)
+        rates = Rates(
+            learning_rate=self._vector([_learning_rate(spec, epoch) for spec in self.specs], torch.float64),
+            weight_decay=self._vector([spec.weight_decay for spec in self.specs], torch.float64),
+            momentum=self._vector([spec.momentum for spec in self.specs], torch.float64),
+            step=self.step,
+        )
         part = self.data.train
         order = permutations(self.order_keys, torch.tensor(epoch, device=self.device), len(part))
         totals = EpochTotals.zeros(len(self.specs), self.device)
@@ -118,84 +119,55 @@ class Block:
                 return None
             inputs, labels = self.data.batch(part, order[:, start:end])
             losses, logits = self._losses(inputs, labels)
-            self._update(losses, rates)
+            self.networks.update(losses, rates)
             totals.add(losses.detach(), logits.detach(), labels, self.step)
             self.step += 1
         return totals
 
     def _losses(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """[K] losses and [K, B, C] classifier logits of one batch."""
-        logits, features = self.classifier.train(inputs)
-        predicted = None
-        if self.predictor is not None:
-            predicted = self.predictor.train(inputs[: self.predictor_count])[0]
+        logits, features, predicted = self.networks.train(inputs)
         losses = []
         for group in self.groups:
             rows, method = group.rows, group.method
-            draws = None
-            if method.draws:
-                draws = DRAWS[method.draws](
-                    group.sampling_keys, self.step, (logits.shape[1], logits.shape[2])
-                )
+            draw = DRAWS[method.draws] if method.draws else None
             batch = Batch(
                 logits=logits[rows],
                 features=features[rows],
                 labels=labels[rows],
-                predictor_logits=predicted[rows]
-                if method.needs_predictor and predicted is not None
+                predictor_logits=None if predicted is None or not method.needs_predictor else predicted[rows],
+                draws=draw(group.sampling_keys, self.step, (logits.shape[1], logits.shape[2]))
+                if draw
                 else None,
-                draws=draws,
                 step=self.step,
             )
             losses.append(method.loss(batch, group.hyper))
         return torch.cat(losses), logits
 
-    def _update(self, losses: Tensor, rates: Rates) -> None:
-        """The sum's gradient holds each row's own: no loss depends on another row's weights."""
-        networks = [self.classifier] if self.predictor is None else [self.classifier, self.predictor]
-        leaves = [tensor for network in networks for tensor in network.parameters.values()]
-        gradients = torch.autograd.grad(losses.sum(), leaves)
-        taken = 0
-        for network in networks:
-            count = len(network.parameters)
-            rows = len(next(iter(network.parameters.values())))
-            network.update(gradients[taken : taken + count], rates.first(rows))
-            taken += count
-
-    def _rates(self, epoch: int) -> Rates:
-        rates = [s.learning_rate * SCHEDULES[s.schedule]((epoch - 1) / s.epochs) for s in self.specs]
-        return Rates(
-            learning_rate=self._vector(rates, torch.float64),
-            weight_decay=self._vector([s.weight_decay for s in self.specs], torch.float64),
-            momentum=self._vector([s.momentum for s in self.specs], torch.float64),
-            step=self.step,
-        )
-
     def _close_epoch(
         self, epoch: int, totals: EpochTotals, on_epoch: Callable[[int, Record], None]
     ) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
-        finite = self.classifier.finite()
-        if self.predictor is not None:
-            finite[: self.predictor_count] &= self.predictor.finite()
-        validation_accuracy, validation_loss = self._accuracy(self.data.validation)
-        test_accuracy = self._accuracy(self.data.test)[0] if self.data.test else [None] * len(self.specs)
-        train_size, steps_taken = len(self.data.train), int(self.step)
+        data = self.data
+        validation_accuracy, validation_loss = accuracy_and_loss(self.networks, data, data.validation)
+        test_accuracy: Sequence[float | None] = [None] * len(self.specs)
+        if data.test:
+            test_accuracy, _ = accuracy_and_loss(self.networks, data, data.test)
+        finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()
+        loss, correct = totals.loss.tolist(), totals.correct.tolist()
+        steps = int(self.step)
         failures: list[str | None] = []
         for i, spec in enumerate(self.specs):
-            bad_step = int(totals.first_bad[i])
-            if bad_step >= 0 or not finite[i] or not math.isfinite(validation_loss[i]):
-                where = f"step {bad_step if bad_step >= 0 else steps_taken - 1} (epoch {epoch})"
-                what = "the loss" if bad_step >= 0 else "a weight or the validation loss"
-                failures.append(f"{what} was not a finite number at {where}: lower the learning rate")
+            if first_bad[i] >= 0 or not finite[i] or not math.isfinite(validation_loss[i]):
+                failures.append(_failure(first_bad[i], steps, epoch))
                 continue
             failures.append(None)
             record: Record = {
                 "epoch": epoch,
-                "step": steps_taken,
-                "learning_rate": spec.learning_rate * SCHEDULES[spec.schedule]((epoch - 1) / spec.epochs),
-                "train_loss": float(totals.loss[i]) / train_size,
-                "train_accuracy": int(totals.correct[i]) / train_size,
+                "step": steps,
+                "learning_rate": _learning_rate(spec, epoch),
+                "train_loss": loss[i] / len(data.train),
+                "train_accuracy": correct[i] / len(data.train),
                 "validation_loss": validation_loss[i],
                 "validation_accuracy": validation_accuracy[i],
                 "test_accuracy": test_accuracy[i],
@@ -203,74 +175,52 @@ class Block:
             self.histories[i].append(record)
             self.bests[i] = self.bests[i].after(epoch, validation_accuracy[i], validation_loss[i])
             on_epoch(self.rows[i], record)
-        improved = [i for i, best in enumerate(self.bests) if best.epoch == epoch]
-        if improved:
-            self.classifier.remember(improved)
-            with_predictor = [i for i in improved if i < self.predictor_count]
-            if self.predictor is not None and with_predictor:
-                self.predictor.remember(with_predictor)
+        self.networks.remember([i for i, best in enumerate(self.bests) if best.epoch == epoch])
         return failures
-
-    def _accuracy(self, part: Part) -> tuple[list[float], list[float]]:
-        """Exact accuracy and mean cross-entropy of the classifier on the given labels of a part, per row."""
-        correct = torch.zeros(len(self.specs), dtype=torch.int64, device=self.device)
-        loss = torch.zeros(len(self.specs), dtype=torch.float64, device=self.device)
-        for inputs, labels in self.data.batches(part):
-            logits = self.classifier.logits(inputs)
-            correct += (logits.argmax(-1) == labels).sum(1)
-            picked = logits.log_softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-            loss -= picked.to(torch.float64).sum(1)
-        return [c / len(part) for c in correct.tolist()], [value / len(part) for value in loss.tolist()]
 
     def _finish(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[Finished]:
         """Score the examples once more for the rows that leave, with the best and with the last weights."""
         data = self.data.keep(leaving)
         parts = {"train": data.train, "validation": data.validation, "test": data.test}
-        best = {name: self._scores(data, part, leaving, best=True) for name, part in parts.items() if part}
-        last = self._scores(data, data.train, leaving, best=False)
+        best = {
+            name: score_examples(self.networks, data, part, leaving, best=True)
+            for name, part in parts.items()
+            if part
+        }
+        last = score_examples(self.networks, data, data.train, leaving, best=False)
         for k, i in enumerate(leaving):
-            has_predictor = self.predictor is not None and i < self.predictor_count
+            classifier, predictor = self.networks.best_states(i)
             yield Finished(
                 row=self.rows[i],
                 history=tuple(self.histories[i]),
                 best_epoch=self.bests[i].epoch,
                 failure=failures[i],
-                classifier=self.classifier.best_state(i),
-                predictor=self.predictor.best_state(i) if self.predictor and has_predictor else None,
+                classifier=classifier,
+                predictor=predictor,
                 best={name: scores[k] for name, scores in best.items()},
                 last=last[k],
             )
-
-    def _scores(self, data: BlockData, part: Part, rows: Sequence[int], *, best: bool) -> list[Scores]:
-        with_predictor = [i for i in rows if i < self.predictor_count]
-        classifier, predictor = [], []
-        for inputs, _ in data.batches(part):
-            classifier.append(self.classifier.logits(inputs, rows, best=best).softmax(-1))
-            if self.predictor is not None and with_predictor:
-                inputs = inputs[: len(with_predictor)]
-                predictor.append(self.predictor.logits(inputs, with_predictor, best=best).softmax(-1))
-        said = torch.cat(classifier, 1).cpu()
-        predicted = torch.cat(predictor, 1).cpu() if predictor else None
-        return [
-            Scores(said[k], predicted[k] if predicted is not None and k < len(with_predictor) else None)
-            for k in range(len(rows))
-        ]
 
     def _keep(self, rows: Sequence[int]) -> None:
         self.rows = [self.rows[i] for i in rows]
         self.specs = [self.specs[i] for i in rows]
         self.histories = [self.histories[i] for i in rows]
         self.bests = [self.bests[i] for i in rows]
-        if not rows:
-            return
-        self.data = self.data.keep(rows)
-        self.classifier.keep(rows)
-        with_predictor = [i for i in rows if i < self.predictor_count]
-        if self.predictor is not None:
-            self.predictor.keep(with_predictor)
-            self.predictor = self.predictor if with_predictor else None
-        self._arrange()
+        if rows:
+            self.data = self.data.keep(rows)
+            self.networks.keep(rows)
+            self._arrange()
 
 
-def _lacks_predictor(spec: RunSpec) -> bool:
-    return not get_method(spec.method).needs_predictor
+def _needs_predictor(spec: RunSpec) -> bool:
+    return get_method(spec.method).needs_predictor
+
+
+def _learning_rate(spec: RunSpec, epoch: int) -> float:
+    return spec.learning_rate * SCHEDULES[spec.schedule]((epoch - 1) / spec.epochs)
+
+
+def _failure(bad_step: int, steps: int, epoch: int) -> str:
+    what = "the loss" if bad_step >= 0 else "a weight or the validation loss"
+    where = f"step {bad_step if bad_step >= 0 else steps - 1} (epoch {epoch})"
+    return f"{what} was not a finite number at {where}: lower the learning rate"

@@ -30,6 +30,9 @@ class NetworkRows:
         self.best = {name: tensor.detach().clone() for name, tensor in stacked.items()}
         self._forward: Forward = layout_for(module, device)
 
+    def __len__(self) -> int:
+        return len(next(iter(self.best.values())))
+
     def train(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """[K, B, ...] → logits [K, B, C], features [K, B, F], in training mode, for back-propagation."""
         return self._forward(self.parameters, self.buffers, inputs, True)
@@ -53,9 +56,8 @@ class NetworkRows:
     @torch.no_grad()
     def finite(self) -> Tensor:
         """bool [K]: whether all weights of the row are finite."""
-        return torch.stack([tensor.isfinite().flatten(1).all(1) for tensor in self.parameters.values()]).all(
-            0
-        )
+        finite = [tensor.isfinite().flatten(1).all(1) for tensor in self.parameters.values()]
+        return torch.stack(finite).all(0)
 
     @torch.no_grad()
     def remember(self, rows: Sequence[int]) -> None:

@@ -1,0 +1,96 @@
+"""Rows keep what is theirs: weights, best epochs and predictors, whoever leaves."""
+
+import pytest
+import torch
+
+from noiselimit.cohort.pair import NetworkPair
+from noiselimit.cohort.rows import NetworkRows
+from noiselimit.networks import NETWORKS
+from noiselimit.networks.initial import Role, initial_state
+from noiselimit.optimisers import OPTIMISERS, Rates
+
+CPU = torch.device("cpu")
+INPUTS = torch.randn(3, 6, 5, generator=torch.Generator().manual_seed(0))
+
+
+def rates(rows: int, step: int = 0) -> Rates:
+    ones = torch.ones(rows, dtype=torch.float64)
+    return Rates(0.01 * ones, 0.0 * ones, 0.9 * ones, torch.tensor(step))
+
+
+@pytest.fixture
+def pair() -> NetworkPair:
+    """Three rows, of which the first two have a predictor."""
+    module = NETWORKS["mlp"].build((5,), 4)
+
+    def rows(seeds: range, role: Role) -> NetworkRows:
+        return NetworkRows(module, [initial_state(module, s, role) for s in seeds], OPTIMISERS["adam"], CPU)
+
+    return NetworkPair(rows(range(3), Role.CLASSIFIER), rows(range(2), Role.PREDICTOR))
+
+
+def step(pair: NetworkPair, inputs: torch.Tensor) -> None:
+    logits, _, predicted = pair.train(inputs)
+    losses = logits.square().mean((1, 2))
+    if predicted is not None:
+        losses = losses + torch.nn.functional.pad(
+            predicted.square().mean((1, 2)), (0, len(losses) - len(predicted))
+        )
+    pair.update(losses, rates(len(losses)))
+
+
+def test_a_step_changes_current_weights_and_remember_the_best_of_those_rows(pair: NetworkPair) -> None:
+    before = [pair.best_states(row) for row in range(3)]
+    step(pair, INPUTS)
+    pair.remember([1])
+    after = [pair.best_states(row) for row in range(3)]
+    for row in (0, 1, 2):
+        for old, new in zip(before[row], after[row], strict=True):
+            assert (old is None) == (new is None)
+            if old is not None and new is not None:
+                same = all(torch.equal(old[name], new[name]) for name in old)
+                assert same == (row != 1)
+    assert after[2][1] is None
+
+
+def test_probabilities_of_some_rows_are_those_of_all(pair: NetworkPair) -> None:
+    step(pair, INPUTS)
+    everybody = pair.probabilities(INPUTS, [0, 1, 2], best=False)
+    assert everybody[1] is not None
+    assert everybody[1].shape == (2, 6, 4)
+    said, predicted = pair.probabilities(INPUTS[[1, 2]], [1, 2], best=False)
+    assert predicted is not None
+    assert torch.equal(said, everybody[0][[1, 2]])
+    assert torch.equal(predicted, everybody[1][[1]])
+    assert pair.probabilities(INPUTS[[2]], [2], best=False)[1] is None
+    best, _ = pair.probabilities(INPUTS, [0, 1, 2], best=True)
+    assert not torch.equal(best, everybody[0])
+
+
+@pytest.mark.parametrize("kept", [[0, 1, 2], [1, 2], [0], [2]])
+def test_rows_that_stay_go_on_as_if_nobody_had_left(pair: NetworkPair, kept: list[int]) -> None:
+    import copy
+
+    everybody = copy.deepcopy(pair)
+    step(pair, INPUTS)
+    step(everybody, INPUTS)
+    pair.keep(kept)
+    assert pair.predictors == sum(row < 2 for row in kept)
+    step(pair, INPUTS[kept])
+    step(everybody, INPUTS)
+    pair.remember(range(len(kept)))
+    everybody.remember(range(3))
+    for place, row in enumerate(kept):
+        for ours, theirs in zip(pair.best_states(place), everybody.best_states(row), strict=True):
+            assert (ours is None) == (theirs is None)
+            if ours is not None and theirs is not None:
+                assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_weight_that_is_not_finite_is_seen_in_its_row(pair: NetworkPair) -> None:
+    assert pair.finite().tolist() == [True, True, True]
+    assert pair.predictor is not None
+    with torch.no_grad():
+        pair.predictor.parameters["head.bias"][1, 0] = torch.inf
+        pair.classifier.parameters["head.weight"][2, 0, 0] = torch.nan
+    assert pair.finite().tolist() == [True, False, False]
