@@ -11,7 +11,7 @@ PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
     {"errors"},
-    {"files", "randomness"},
+    {"files", "randomness", "registry"},
     {"data"},
     {"noise", "split"},
     {"methods", "networks", "optimisers", "schedules", "report"},

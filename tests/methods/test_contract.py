@@ -149,6 +149,6 @@ def test_works_under_vmap(method: Method) -> None:
     torch.testing.assert_close(mapped, method.loss(batch, hyper))
 
 
-def test_an_unknown_method_suggests_the_nearest() -> None:
+def test_get_method_knows_names_and_suggests_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'limit-l'"):
         get_method("limt-l")
