@@ -32,6 +32,20 @@ def test_limit_learns_where_cross_entropy_memorises(demo: tuple[Path, list[dict[
     assert fmean(line["memorised_wrong_labels"] for line in chosen) < 0.1
 
 
+def test_the_published_figures_are_what_training_gives(demo: tuple[Path, list[dict[str, Any]]]) -> None:
+    """Within a few points: other processors round otherwise."""
+    published = json.loads((Path(__file__).parent.parent / "results" / "demo.json").read_text("utf-8"))[
+        "runs"
+    ]
+    for name, tolerance in (("test_accuracy", 0.03), ("last_test_accuracy", 0.05), ("gap_auc", 0.01)):
+        for method in ("ce", "limit-l", "limit-g"):
+            ours, theirs = (
+                fmean(line[name] for line in lines if line["method"] == method)
+                for lines in (demo[1], published)
+            )
+            assert ours == pytest.approx(theirs, abs=tolerance)
+
+
 def test_every_run_has_a_folder_and_a_line(demo: tuple[Path, list[dict[str, Any]]]) -> None:
     out, lines = demo
     assert len(lines) == 3 * (1 + 2 * len(BETAS))

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 
 import pytest
@@ -50,6 +51,9 @@ def test_results_keep_the_demos_promise(generate: ModuleType) -> None:
     assert results["seconds"] < 60
     assert {"noiselimit", "torch", "numpy", "python"} <= results["versions"].keys()
     assert {line["seed"] for line in results["runs"]} == set(results["seeds"])
+    chosen = [line for line in results["runs"] if line["chosen"]]
+    assert fmean(line["test_accuracy"] for line in chosen) >= 0.95
+    assert fmean(line["gap_auc"] for line in chosen) >= 0.995
 
 
 @pytest.mark.parametrize("document", with_fences("sh"), ids=lambda path: path.name)

@@ -64,8 +64,15 @@ def test_bad_arguments_get_a_sentence() -> None:
         criterion(a, y[:3], r)
     with pytest.raises(InputError, match="one whole-number label per row"):
         criterion(a, y.float(), r)
+    for unfit in (-1, 4, -100):
+        with pytest.raises(InputError, match=f"target in row 2 is {unfit}: labels go from 0 to 3"):
+            criterion(a, torch.where(torch.arange(6) == 2, unfit, y), r)
+    with pytest.raises(InputError, match="the batch is empty"):
+        criterion(a[:0], y[:0], r[:0])
     with pytest.raises(InputError, match="beta is -1"):
         LimitLoss(beta=-1)
+    with pytest.raises(InputError, match="sigma is 'x'"):
+        LimitLoss(sigma="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="did you mean 'laplace'"):
         LimitLoss(distribution="laplase")
     assert "beta=10" in repr(criterion)

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,24 @@ def test_a_data_sets_own_test_part_makes_the_share_irrelevant(blobs: DataSet) ->
     assert bind(RunSpec(test_share=0.3), tested).hash == bind(RunSpec(), tested).hash
 
 
+def test_settings_that_do_not_act_do_not_count(blobs: DataSet) -> None:
+    same = [
+        (RunSpec("ce"), RunSpec("ce", predictor_network="mlp-4x512")),
+        (RunSpec(network="mlp"), RunSpec(predictor_network="mlp")),
+        (RunSpec(), RunSpec(momentum=0.5)),
+        (RunSpec(hyper={"beta": 0.0}), RunSpec(hyper={"beta": -0.0})),
+    ]
+    for first, second in same:
+        assert bind(first, blobs).hash == bind(second, blobs).hash
+    assert (
+        bind(RunSpec(optimiser="sgd"), blobs).hash != bind(RunSpec(optimiser="sgd", momentum=0.5), blobs).hash
+    )
+
+
+def test_a_matrix_from_python_is_a_noise() -> None:
+    assert RunSpec(noise=np.array([[0.9, 0.1], [0.2, 0.8]])).noise == MatrixNoise(((0.9, 0.1), (0.2, 0.8)))  # type: ignore[arg-type]
+
+
 def test_a_grid_has_every_combination_once() -> None:
     specs = grid(method=["ce", "limit-l"], beta=[1, 10], seed=[0, 1], epochs=20)
     assert [(s.method, s.hyper.get("beta"), s.seed) for s in specs] == [
@@ -99,6 +118,12 @@ def test_a_grid_has_every_combination_once() -> None:
         ({"schedule": "cosin"}, "unknown schedule 'cosin': did you mean 'cosine'"),
         ({"network": "resnet"}, "unknown network 'resnet'"),
         ({"noise": "uniform:1.5"}, "1.5"),
+        ({"noise": 3}, "noise is 3: give text such as 'uniform:0.4'"),
+        ({"noise": [[0.5, 0.5], [0, 1]]}, "the transition matrix: the shape is [2]"),
+        ({"method": None}, "unknown method 'None'"),
+        ({"method": "LIMIT-G"}, "did you mean 'limit-g'"),
+        ({"optimiser": [["adam"]]}, "unknown optimiser"),
+        ({"beta": 1e39}, "beta is 1e+39: give a number ≥ 0 and < 3.4e+38"),
         ({"noise": "unifrm:0.5"}, "unknown noise 'unifrm': did you mean 'uniform'"),
     ],
 )

@@ -42,14 +42,18 @@ def test_seeds_differ_and_repeat():
 @pytest.mark.parametrize(
     ("count", "options", "sentence"),
     [
-        (10, {"validation_share": 1.0}, r"^the validation share 1\.0 is not in \[0, 1\); give a fraction"),
-        (10, {"validation_share": -0.1}, r"^the validation share -0\.1 is not in"),
-        (10, {"test_share": float("nan")}, r"^the test share nan is not in"),
-        (10, {"train_size": 9}, "^the train size 9 is not possible as 8 examples are left.*; choose 2 to 8"),
-        (10, {"train_size": 0}, "^the train size 0 is not possible"),
-        (10, {"validation_share": 0.0}, r"^a validation share of 0\.0 takes none of 10 examples; raise"),
-        (2, {}, r"^a validation share of 0\.2 takes none of 2 examples; raise"),
-        (2, {"validation_share": 0.99}, "^the shares leave 0 of 2 examples for training; lower"),
+        (10, {"validation_share": 1.0}, r"^validation_share is 1\.0: give a fraction in \[0, 1\)"),
+        (10, {"validation_share": -0.1}, r"^validation_share is -0\.1: give"),
+        (10, {"test_share": float("nan")}, r"^test_share is nan: give"),
+        (10, {"train_size": 9}, "^train_size is 9, but 8 examples are left for training: choose 2 to 8"),
+        (10, {"train_size": 0}, "^train_size is 0, but"),
+        (10, {"validation_share": 0.0}, r"^validation_share is 0\.0, which takes none of 10 examples: raise"),
+        (2, {}, r"^validation_share is 0\.2, which takes none of 2 examples: raise"),
+        (
+            2,
+            {"validation_share": 0.99},
+            r"^validation_share is 0\.99, which leaves 0 of 2 examples for training: lower",
+        ),
     ],
 )
 def test_splits_that_cannot_be(count, options, sentence):

@@ -71,9 +71,9 @@ def test_labels_of_a_data_sets_own_test_part_judge(blobs: DataSet) -> None:
 
 def test_bad_arguments_get_a_sentence_and_leave_nothing_behind(blobs: DataSet, tmp_path: Path) -> None:
     spec = RunSpec("ce", epochs=1)
-    with pytest.raises(InputError, match="at least one spec"):
+    with pytest.raises(InputError, match="at least one RunSpec"):
         train([], blobs)
-    with pytest.raises(InputError, match="threads is 0"):
+    with pytest.raises(InputError, match="threads is 0: give a whole number from 1"):
         train(spec, blobs, threads=0)
     with pytest.raises(InputError, match="takes images"):
         train(RunSpec(network="small-cnn"), blobs)
@@ -82,9 +82,32 @@ def test_bad_arguments_get_a_sentence_and_leave_nothing_behind(blobs: DataSet, t
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write to folder"):
         train(spec, blobs, out=tmp_path / "file" / "runs")
-    with pytest.raises(InputError, match="train size 1000"):
+    with pytest.raises(InputError, match="train_size is 1000"):
         train(RunSpec(train_size=1000), blobs, out=tmp_path / "runs")
-    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "runs").exists()
+
+
+def test_clean_labels_judge_where_they_are_known(blobs: DataSet) -> None:
+    examples = blobs.examples
+    given = np.where(np.arange(len(examples)) % 4 == 0, (examples.labels + 1) % 3, examples.labels)
+    known = noiselimit.make_examples(examples.inputs, given, clean_labels=examples.labels)
+    for data in (DataSet("held out", known), DataSet("own test part", known, known)):
+        run = train(RunSpec("ce", epochs=3, batch_size=16, patience=3), data)[0]
+        held = data.test or known
+        rows = np.arange(len(held)) if data.test else run.outputs.query("part == 'test'")["index"].to_numpy()
+        said = run.predict_proba(held.inputs[rows]).argmax(1)
+        assert run.metrics["test_accuracy"] == pytest.approx((said == examples.labels[rows]).mean(), abs=1e-9)
+
+
+def test_a_folder_in_the_way_and_absurd_threads_get_a_sentence(blobs: DataSet, tmp_path: Path) -> None:
+    spec = RunSpec("ce", epochs=1)
+    (tmp_path / noiselimit.train(spec, blobs)[0].spec.folder_name).mkdir()
+    with pytest.raises(InputError, match="stands where this run belongs but holds no run: delete it"):
+        train(spec, blobs, out=tmp_path)
+    with pytest.raises(InputError, match="threads_per_block is 9999999: give a whole number from 1 to 2"):
+        train(spec, blobs, threads=2, threads_per_block=9999999)
+    with pytest.raises(InputError, match="train_size is 2, fewer examples than the 3 classes"):
+        train(RunSpec(train_size=2), blobs)
 
 
 def test_public_names_are_all_there() -> None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
     from noiselimit.loss import LimitLoss
+    from noiselimit.noise import MatrixNoise, UniformNoise
     from noiselimit.runs import Run, choose, load_run
     from noiselimit.spec import RunSpec, grid
     from noiselimit.training import train
@@ -19,8 +20,10 @@ __all__ = [
     "Examples",
     "InputError",
     "LimitLoss",
+    "MatrixNoise",
     "Run",
     "RunSpec",
+    "UniformNoise",
     "choose",
     "grid",
     "load_data",
@@ -34,8 +37,10 @@ _HOMES = {
     "Examples": "data.examples",
     "InputError": "errors",
     "LimitLoss": "loss",
+    "MatrixNoise": "noise",
     "Run": "runs",
     "RunSpec": "spec",
+    "UniformNoise": "noise",
     "choose": "runs",
     "grid": "spec",
     "load_data": "data.sources",

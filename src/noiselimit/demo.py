@@ -1,4 +1,4 @@
-"""The two-minute tour: scikit-learn's digits with 40 % wrong labels, cross-entropy beside LIMIT."""
+"""The first minute: scikit-learn's digits with 40 % wrong labels, cross-entropy beside LIMIT."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

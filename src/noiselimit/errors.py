@@ -1,16 +1,31 @@
 """What a user did wrong, said in one sentence that names the thing and the remedy."""
 
 import difflib
+import math
 from collections.abc import Iterable
+from typing import Any
 
 
 class InputError(ValueError):
     """Bad input. The command line prints the message and exits with code 2."""
 
 
-def unknown(what: str, given: str, known: Iterable[str]) -> InputError:
+def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     """The error for a name that is not among the known ones, with the nearest one suggested."""
     names = sorted(known)
-    close = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
-    remedy = f"did you mean '{close[0]}'?" if close else f"choose one of {', '.join(names)}."
+    spelled = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(str(given).lower(), spelled, n=1, cutoff=0.5)
+    remedy = f"did you mean '{spelled[close[0]]}'?" if close else f"choose one of {', '.join(names)}."
     return InputError(f"unknown {what} '{given}': {remedy}")
+
+
+def number(name: str, value: Any, *, at_least: float, below: float = math.inf) -> float:
+    """The value as a float in [at_least, below), or an error that says what to give."""
+    wanted = f"a number ≥ {at_least:g}" + (f" and < {below:g}" if below < math.inf else "")
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}: give {wanted}.") from None
+    if not at_least <= found < below:  # false for NaN too
+        raise InputError(f"{name} is {found:g}: give {wanted}.")
+    return found + 0.0  # no negative zero: a run's hash covers the spelling

@@ -38,6 +38,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         for file in temporary.iterdir():
+            file.chmod(0o666 & ~_umask())  # some writers keep their files to themselves
             _sync(file)
         temporary.chmod(0o777 & ~_umask())
         temporary.rename(path)
@@ -58,9 +59,14 @@ def make_folder(path: Path) -> Path:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically; NaN is refused because no other reader of JSON accepts it."""
+    """Write a JSON file atomically."""
     with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n", "utf-8")
+        temporary.write_text(json_text(value), "utf-8")
+
+
+def json_text(value: Any) -> str:
+    """Indented JSON with a newline at the end; NaN is refused, since few other readers accept it."""
+    return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _sync(path: Path) -> None:

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from noiselimit.cohort.draws import DRAWS
-from noiselimit.errors import InputError, unknown
+from noiselimit.draws import DRAWS
+from noiselimit.errors import InputError, number, unknown
 from noiselimit.methods import Batch, gap, get_method
 
 _VARIANTS = {"laplace": "limit-l", "gaussian": "limit-g"}
@@ -24,10 +24,9 @@ class LimitLoss(nn.Module):
         super().__init__()
         if distribution not in _VARIANTS:
             raise unknown("distribution", distribution, _VARIANTS)
-        for name, value in (("beta", beta), ("sigma", sigma)):
-            if not 0 <= value < float("inf"):
-                raise InputError(f"{name} is {value}: give a number ≥ 0.")
-        self.beta, self.distribution, self.sigma = float(beta), distribution, float(sigma)
+        self.beta = number("beta", beta, at_least=0.0)
+        self.sigma = number("sigma", sigma, at_least=0.0)
+        self.distribution = distribution
 
     def forward(self, logits: Tensor, target: Tensor, aux_logits: Tensor) -> tuple[Tensor, Tensor]:
         """([] loss, [B] gap without gradient)."""
@@ -67,4 +66,17 @@ def _check(logits: Tensor, target: Tensor, aux_logits: Tensor) -> None:
         raise InputError(
             f"target has shape {list(target.shape)} and type {target.dtype}: give one whole-number label "
             f"per row of the logits, [{logits.shape[0]}]."
+        )
+    if not len(target):
+        raise InputError("the batch is empty: give at least one example.")
+    if target.device.type != "cpu" or torch.compiler.is_compiling():
+        # Indexing checks on the device by itself; asking for the answer here would wait for it at every step.
+        logits.detach().gather(-1, target.unsqueeze(-1))
+        return
+    unfit = (target < 0) | (target >= logits.shape[1])
+    if unfit.any():
+        row = int(unfit.int().argmax())
+        raise InputError(
+            f"target in row {row} is {int(target[row])}: labels go from 0 to {logits.shape[1] - 1}, so "
+            "correct it or leave the example out."
         )

@@ -1,7 +1,7 @@
 """Random numbers as functions of (seed, stream, step, element): no state, so nothing to save or to share.
 
 Each word is the SplitMix64 mix of a counter under a key, so any element can be drawn alone, in any order,
-on any device, whoever else draws beside it. `noiselimit.cohort.draws` is the same function on torch tensors.
+on any device, whoever else draws beside it. `noiselimit.draws` is the same function on torch tensors.
 """
 
 from enum import IntEnum

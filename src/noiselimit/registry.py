@@ -32,8 +32,8 @@ def discover(package: str, attribute: str, kind: type[T]) -> Mapping[str, T]:
     return MappingProxyType(known)
 
 
-def find(what: str, name: str, known: Mapping[str, T]) -> T:
+def find(what: str, name: object, known: Mapping[str, T]) -> T:
     """The thing of that name, or an error that suggests the nearest one."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise unknown(what, name, known)
     return known[name]

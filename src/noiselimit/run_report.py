@@ -12,8 +12,10 @@ from noiselimit.data.examples import DataSet
 from noiselimit.noise import noise_to_json
 from noiselimit.report import Report, RunLine, Suspect, result_sentence
 from noiselimit.runs import Run, choose
+from noiselimit.spec import problem
 
 SUSPECTS = 40
+_IN_EVERY_TABLE = {"schema", "method", "hyper", "seed"}
 
 
 def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -42,26 +44,69 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
-    """The report of runs on one data set; gaps and suspects are those of the chosen run (its first seed)."""
+    """The report of runs on one data set; gaps and suspects are those of the first chosen run."""
     flags = choose(runs)
-    lines = [_line(run, chosen) for run, chosen in zip(runs, flags, strict=True)]
-    wrong_shares = [run.metrics["wrong_labels"] for run in runs if run.metrics["wrong_labels"] is not None]
-    wrong_share = fmean(wrong_shares) if wrong_shares and max(wrong_shares) > 0 else None
+    settings = differing_settings(runs)
+    lines = [
+        _line(run, chosen, {name: readable(describe(run)[name]) for name in settings})
+        for run, chosen in zip(runs, flags, strict=True)
+    ]
+    problems: dict[str, list[int]] = {}
+    for position, run in enumerate(runs):
+        problems.setdefault(str(problem(run.spec)), []).append(position)
+    shares = {key: _wrong_share([runs[i] for i in places]) for key, places in problems.items()}
+    clean_test = all(run.metrics["wrong_labels"] is not None for run in runs)
+    sentences = [
+        result_sentence([lines[i] for i in places], shares[key], clean_test=clean_test)
+        for key, places in problems.items()
+    ]
     judge = next((run for run, chosen in zip(runs, flags, strict=True) if chosen), None)
     right, wrong = (np.empty(0), None) if judge is None else _gaps(judge)
     return Report(
         title=title,
-        sentence=result_sentence(lines, wrong_share),
+        sentence=" ".join(sentences),
         runs=lines,
         gaps_right=right,
         gaps_wrong=wrong,
         suspects=[] if judge is None else _suspects(judge, data),
         facts=_facts(runs),
-        wrong_share=wrong_share,
+        clean_test=clean_test,
+        wrong_share=next(iter(shares.values())) if len(shares) == 1 else None,
     )
 
 
-def _line(run: Run, chosen: bool) -> RunLine:
+def describe(run: Run) -> dict[str, Any]:
+    """The run's spec for reading, with the name of the data in place of their fingerprint."""
+    return {**run.spec.to_json(), "data": run.data.name}
+
+
+def differing_settings(runs: Sequence[Run]) -> list[str]:
+    """The settings that tell these runs apart, beside method, hyper-parameters and seed."""
+    described = [describe(run) for run in runs]
+    names = [name for name in described[0] if name not in _IN_EVERY_TABLE]
+    return [name for name in names if any(values[name] != described[0][name] for values in described)]
+
+
+def readable(value: Any) -> str:
+    """A value of a spec or of the metrics as people write it."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {readable(inner)}" for key, inner in value.items()) or "none"
+    if isinstance(value, list):
+        return f"{len(value)} × {len(value)}"  # of a noise, the one thing in a spec that is a matrix
+    return str(value)
+
+
+def _wrong_share(runs: Sequence[Run]) -> float | None:
+    """Mean share of wrong training labels; None when it is not known, or when none is wrong."""
+    shares = [run.metrics["wrong_labels"] for run in runs if run.metrics["wrong_labels"]]
+    return fmean(shares) if shares else None
+
+
+def _line(run: Run, chosen: bool, settings: dict[str, str]) -> RunLine:
     metrics = run.metrics
     return RunLine(
         method=run.spec.method,
@@ -74,6 +119,7 @@ def _line(run: Run, chosen: bool) -> RunLine:
         gap_auc=metrics["gap_auc"],
         best_epoch=metrics["best_epoch"],
         history=run.history,
+        settings=settings,
         note=metrics["failure"] or "",
     )
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noiselimit.data.examples import DataSet
-from noiselimit.errors import InputError, unknown
+from noiselimit.errors import InputError, number, unknown
 from noiselimit.methods import METHODS, get_method
 from noiselimit.networks import fitting_network, get_network
-from noiselimit.noise import Noise, noise_from_json, noise_to_json, parse_noise
+from noiselimit.noise import Noise, as_noise, noise_from_json, noise_to_json
 from noiselimit.optimisers import OPTIMISERS
+from noiselimit.registry import find
 from noiselimit.schedules import SCHEDULES
 
 SCHEMA = 1
@@ -31,8 +32,8 @@ class RunSpec:
     """The method's hyper-parameters, such as beta; those not given take the method's defaults."""
     seed: int = 0
     """Gives the run all its random streams: split, noise, initial weights, order and sampling."""
-    noise: Noise = field(default_factory=lambda: parse_noise("none"))
-    """Noise put on the labels of the training and validation examples."""
+    noise: Noise = field(default_factory=lambda: as_noise("none"))
+    """Noise put on the labels of training and validation; text such as 'uniform:0.4' will do."""
     network: str = "auto"
     """Name of the classifier's network; 'auto' picks one that fits the inputs."""
     predictor_network: str | None = None
@@ -64,35 +65,37 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         method = get_method(self.method)
+        if not isinstance(self.hyper, Mapping):
+            raise InputError(f"hyper is {self.hyper!r}: give a mapping such as {{'beta': 10}}.")
         foreign = set(self.hyper) - set(method.hyper)
         if foreign:
             raise InputError(
-                f"{min(foreign)} is not a hyper-parameter of method '{self.method}', which takes "
+                f"{min(map(str, foreign))} is not a hyper-parameter of method '{self.method}', which takes "
                 f"{', '.join(method.hyper) or 'none'}: leave it out."
             )
-        hyper = {**method.hyper, **self.hyper}
-        for name, value in hyper.items():
-            hyper[name] = _number(name, value, at_least=0.0)
-        object.__setattr__(self, "hyper", hyper)
-        if isinstance(self.noise, str):
-            object.__setattr__(self, "noise", parse_noise(self.noise))
+        hyper = {name: self.hyper.get(name, default) for name, default in method.hyper.items()}
+        checked: dict[str, object] = {
+            "hyper": {
+                name: number(name, value, at_least=0.0, below=FLOAT32) for name, value in hyper.items()
+            },
+            "noise": as_noise(self.noise),
+        }
+        for name, least in _WHOLE_NUMBERS.items():
+            if getattr(self, name) is not None or name != "train_size":
+                checked[name] = _whole(name, getattr(self, name), least)
+        for name, below in _FRACTIONS.items():
+            checked[name] = number(name, getattr(self, name), at_least=0.0, below=below)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.learning_rate == 0:
+            raise InputError("learning_rate is 0, so nothing would be learned: give a number above 0.")
         if self.network != "auto":
             get_network(self.network)
         if self.predictor_network is not None:
             get_network(self.predictor_network)
-        if self.optimiser not in OPTIMISERS:
-            raise unknown("optimiser", self.optimiser, OPTIMISERS)
+        find("optimiser", self.optimiser, OPTIMISERS)
         if self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
-        for name, least in _WHOLE_NUMBERS.items():
-            value = getattr(self, name)
-            if value is not None or name != "train_size":
-                object.__setattr__(self, name, _whole(name, value, least))
-        for name, below in _FRACTIONS.items():
-            value = _number(name, getattr(self, name), at_least=0.0, below=below)
-            object.__setattr__(self, name, value)
-        if self.learning_rate == 0:
-            raise InputError("learning_rate is 0, so nothing would be learned: give a number above 0.")
 
     @property
     def hash(self) -> str:
@@ -134,6 +137,9 @@ class RunSpec:
             raise InputError(f"{source} was altered ({error}): train the run again.") from None
 
 
+FLOAT32 = 3.4e38
+"""The arithmetic's largest number."""
+
 _WHOLE_NUMBERS = {"seed": 0, "epochs": 1, "patience": 1, "batch_size": 2, "train_size": 2}
 _FRACTIONS = {
     "learning_rate": math.inf,
@@ -149,8 +155,24 @@ def bind(spec: RunSpec, data: DataSet) -> RunSpec:
     network = spec.network if spec.network != "auto" else fitting_network(data.examples.input_shape)
     for name in {network, spec.predictor_network or network}:
         get_network(name).check(data.examples.input_shape)
-    test_share = 0.0 if data.test is not None else spec.test_share
-    return dataclasses.replace(spec, network=network, test_share=test_share, data=data.fingerprint)
+    return _without_idle_settings(
+        dataclasses.replace(
+            spec,
+            network=network,
+            test_share=0.0 if data.test is not None else spec.test_share,
+            data=data.fingerprint,
+        )
+    )
+
+
+def _without_idle_settings(spec: RunSpec) -> RunSpec:
+    """Settings that do not act on this run go back to their defaults: equal runs get equal hashes."""
+    idle_predictor = not get_method(spec.method).needs_predictor or spec.predictor_network == spec.network
+    return dataclasses.replace(
+        spec,
+        predictor_network=None if idle_predictor else spec.predictor_network,
+        momentum=spec.momentum if spec.optimiser == "sgd" else RunSpec.momentum,
+    )
 
 
 def grid(**choices: Any) -> list[RunSpec]:
@@ -209,17 +231,6 @@ def _without_defaults(spec: RunSpec) -> dict[str, Any]:
     hyper_defaults = get_method(spec.method).hyper
     hyper = {name: value for name, value in spec.hyper.items() if value != hyper_defaults[name]}
     return {**values, "method": spec.method, "hyper": hyper}
-
-
-def _number(name: str, value: Any, *, at_least: float, below: float = math.inf) -> float:
-    wanted = f"a number ≥ {at_least:g}" + (f" and < {below:g}" if below < math.inf else "")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}: give {wanted}.") from None
-    if not at_least <= number < below:  # false for NaN too
-        raise InputError(f"{name} is {number:g}: give {wanted}.")
-    return number
 
 
 def _whole(name: str, value: Any, at_least: int) -> int:

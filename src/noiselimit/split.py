@@ -33,24 +33,26 @@ def split_examples(
     `validation_share` is of what the test part leaves. Training sets of growing `train_size` contain each
     other, and neither the test nor the validation part depends on it.
     """
-    for name, share in (("validation share", validation_share), ("test share", test_share)):
+    for name, share in (("validation_share", validation_share), ("test_share", test_share)):
         if not 0 <= share < 1:
-            raise InputError(f"the {name} {share} is not in [0, 1); give a fraction such as 0.2.")
+            raise InputError(f"{name} is {share}: give a fraction in [0, 1) such as 0.2.")
     tests = round(count * test_share)
     validations = round((count - tests) * validation_share)
     left = count - tests - validations
     if validations == 0:
         raise InputError(
-            f"a validation share of {validation_share} takes none of {count - tests} examples; "
+            f"validation_share is {validation_share}, which takes none of {count - tests} examples: "
             "raise it or give more examples."
         )
     if left < 2:
-        raise InputError(f"the shares leave {left} of {count} examples for training; lower them.")
+        raise InputError(
+            f"validation_share is {validation_share}, which leaves {left} of {count} examples for training: "
+            "lower it or test_share, or give more examples."
+        )
     size = left if train_size is None else train_size
     if not 2 <= size <= left:
         raise InputError(
-            f"the train size {train_size} is not possible as {left} examples are left for training; "
-            f"choose 2 to {left}."
+            f"train_size is {train_size}, but {left} examples are left for training: choose 2 to {left}."
         )
     order = permutation(seed, Stream.SPLIT, 0, count)
     test, validation, rest = np.split(order, [tests, tests + validations])

@@ -45,7 +45,7 @@ def train(
     examples: Any,
     *,
     out: str | Path | None = None,
-    device: str = "auto",
+    device: str | torch.device = "auto",
     threads: int | None = None,
     threads_per_block: int = 1,
     progress: Callable[[Progress], None] | None = None,
@@ -58,23 +58,27 @@ def train(
     cores) are used in blocks of `threads_per_block`; with one thread per block, results do not depend on what
     else is trained beside.
     """
+    given = [specs] if isinstance(specs, RunSpec) else list(specs)
+    if not given or not all(isinstance(spec, RunSpec) for spec in given):
+        raise InputError("specs must be at least one RunSpec: make them with noiselimit.grid(...).")
     data = as_data_set(examples)
-    bound = [bind(spec, data) for spec in ([specs] if isinstance(specs, RunSpec) else specs)]
-    if not bound:
-        raise InputError("there is nothing to train: give at least one spec.")
-    where = find_device(device)
+    bound = [bind(spec, data) for spec in given]
+    where = find_device(str(device))
     cores = available_cores() if threads is None else threads
-    for name, value in (("threads", cores), ("threads_per_block", threads_per_block)):
-        if value < 1:
-            raise InputError(f"{name} is {value}: give a whole number ≥ 1.")
+    for name, value, most in (("threads", cores, 1024), ("threads_per_block", threads_per_block, cores)):
+        if not isinstance(value, int) or not 1 <= value <= most:
+            raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
     folder = Path(out) if out is not None else None
 
     by_hash = {spec.hash: spec for spec in bound}
     tally = _Tally(by_hash, progress)
     runs: dict[str, Run] = {}
     for spec in by_hash.values():
-        if folder is not None and (folder / spec.folder_name).exists():
-            runs[spec.hash] = load_run(folder / spec.folder_name)
+        place = folder / spec.folder_name if folder is not None else None
+        if place is not None and place.exists():
+            if not (place / "spec.json").exists():
+                raise InputError(f"{place} stands where this run belongs but holds no run: delete it.")
+            runs[spec.hash] = load_run(place)
             tally.ended(spec)
     missing = [spec for spec in by_hash.values() if spec.hash not in runs]
     # All of it before the first file is written: a size or a noise that does not fit is told of here.

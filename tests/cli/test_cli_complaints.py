@@ -16,9 +16,9 @@ def test_other_sentences_stay():
         assert with_typed_option(message, FLAGS) == message
 
 
-def test_a_complaint_without_context_is_passed_on():
+def test_a_complaint_without_context_points_to_help():
     class ParserError(Exception):
         def format_message(self) -> str:
             return "No."
 
-    assert parser_sentence(ParserError()) == "No."
+    assert parser_sentence(ParserError()) == "No: see 'noiselimit --help'."

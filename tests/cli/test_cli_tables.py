@@ -3,7 +3,8 @@
 import pytest
 
 from noiselimit import load_run
-from noiselimit.cli.tables import percent, print_runs, readable
+from noiselimit.cli.tables import percent, print_runs
+from noiselimit.run_report import readable
 
 
 def test_where_folders_do_not_fit_they_are_listed_below(capsys, runs, monkeypatch):

@@ -80,7 +80,8 @@ def test_a_failed_run_is_told_and_the_others_go_on(command, table):
     assert Path(told.split(": ")[1]).is_dir()
 
 
-def test_ctrl_c_keeps_finished_runs_and_leaves_nothing_else(program, table):
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_training_keeps_finished_runs_and_leaves_nothing_else(program, table, ending):
     process = subprocess.Popen(
         [*program, "train", "--data", table, "--epochs", "1,1000000", "--patience", "1000000"],
         stdout=subprocess.PIPE,
@@ -93,7 +94,7 @@ def test_ctrl_c_keeps_finished_runs_and_leaves_nothing_else(program, table):
             assert process.poll() is None
             assert time.monotonic() < give_up
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()

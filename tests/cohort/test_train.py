@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,8 +18,7 @@ METHODS = ["ce", "limit-l", "limit-g", "limit-l+s", "limit-g+s"]
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:
-    contents = run.contents
-    both = {"classifier": contents.classifier, "predictor": contents.predictor or {}}
+    both = {"classifier": run.weights.classifier, "predictor": run.weights.predictor or {}}
     return {f"{network}.{name}": t for network, state in both.items() for name, t in state.items()}
 
 
@@ -64,6 +64,33 @@ def test_feature_vectors_train_bitwise_the_same_too(blobs: DataSet) -> None:
     specs = grid(method=METHODS, seed=[0, 1], noise="uniform:0.3", epochs=2, batch_size=10, optimiser="sgd")
     together = train(specs, blobs, threads=2)
     assert_same(train(specs[3], blobs, threads=1)[0], together[3])
+
+
+@pytest.mark.parametrize("last", [2, 3, 5])
+def test_small_last_batches_are_bitwise_the_same_too(last: int) -> None:
+    """Products of two or three rows depend on where in memory they begin; seven features misalign them."""
+    generator = np.random.default_rng(last)
+    inputs, labels = generator.normal(size=(64 + last + 20, 7)), np.arange(64 + last + 20) % 3
+    specs = grid(
+        method=["ce", "limit-l"], seed=[0, 1, 2], network=["mlp", "mlp-4x512"], noise="uniform:0.3",
+        train_size=32 + last, batch_size=16, epochs=3,
+    )  # fmt: skip
+    together = train(specs, (inputs, labels), threads=1)
+    for spec, run in zip(specs, together, strict=True):
+        assert_same(train(spec, (inputs, labels), threads=1)[0], run)
+
+
+def test_a_late_failure_says_nothing_about_memorising(blobs: DataSet) -> None:
+    settings = {"noise": "uniform:0.4", "network": "mlp-4x512", "optimiser": "sgd", "batch_size": 97}
+    runs = train(
+        grid(method="ce", learning_rate=[0.5 * 2**i for i in range(14)], epochs=6, **settings), blobs
+    )
+    late = [run for run in runs if run.failed and run.metrics["best_epoch"] > 0]
+    assert late, "no rate failed after its first epoch: the test has lost its subject"
+    for run in late:
+        assert run.metrics["memorised_wrong_labels"] is None
+        assert run.metrics["last_gap_auc"] is None
+        assert run.model is not None
 
 
 def test_a_run_that_diverges_is_marked_and_the_others_go_on(blobs: DataSet) -> None:

@@ -102,8 +102,10 @@ def test_both_parts_must_be_alike(inputs, names, sentence):
         DataSet("toys", train, make_examples(inputs, LABELS, class_names=names))
 
 
-def test_pictures_of_another_type_are_not_alike():
-    pictures = np.zeros((6, 4, 4), np.uint8)
+def test_pictures_scaled_otherwise_are_not_alike():
+    pictures = np.full((6, 4, 4), 200, np.uint8)
     train, test = (make_examples(part, LABELS) for part in (pictures, pictures / 255))
-    with pytest.raises(InputError, match="the test part has input type float32 but the training part uint8"):
+    with pytest.raises(InputError, match="the test part has values up to 1 but the training part up to 255"):
         DataSet("toys", train, test)
+    larger = make_examples(pictures.astype(np.int32) + 99, LABELS)
+    assert DataSet("toys", larger, train).test is train  # float32 and uint8, on one scale

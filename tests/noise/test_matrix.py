@@ -81,7 +81,7 @@ def test_no_file_named():
 
 
 def test_the_size_must_be_that_of_the_data():
-    with pytest.raises(InputError, match="has 2 rows but the data have 10 classes; give one of 10 × 10"):
+    with pytest.raises(InputError, match="has 2 rows but the data have 10 classes; give a matrix of 10 × 10"):
         MatrixNoise(ROWS).transition(10)
 
 

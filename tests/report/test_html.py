@@ -120,7 +120,7 @@ def test_hostile_names_are_shown_as_text(make_report: MakeReport, tmp_path: Path
 def test_verdicts_are_counted_and_named(make_report: MakeReport) -> None:
     parsed = Page(render(make_report()))
     assert (
-        "The 3 training examples with the largest gap. 2 of 3 given labels are wrong; "
+        "The 3 training and validation examples with the largest gap. 2 of 3 given labels are wrong; "
         "1 of 3 suggestions is right."
     ) in parsed.within("p")
     assert [a.get("class") for tag, a in parsed.tags if tag == "li"] == ["found", "half", "right"]
@@ -136,7 +136,7 @@ def test_unknown_clean_labels(make_report: MakeReport) -> None:
     assert 'class="legend"' not in page
     assert 'class="reference"' not in page
     assert not any("memorising" in text for text in parsed.within("p"))
-    assert "The 3 training examples with the largest gap." in parsed.within("p")
+    assert "The 3 training and validation examples with the largest gap." in parsed.within("p")
     assert [a.get("class") for tag, a in parsed.tags if tag == "li"] == [None] * 3
 
 

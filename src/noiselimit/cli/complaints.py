@@ -13,7 +13,7 @@ def parser_sentence(error: Any) -> str:
     """
     context = getattr(error, "ctx", None)
     if context is None:
-        return str(error.format_message())
+        return f"{error.format_message().rstrip('.')}: see 'noiselimit --help'."
     given = getattr(error, "option_name", None)
     options = [name for parameter in context.command.params for name in parameter.opts if name[0] == "-"]
     if given is not None and given not in options:

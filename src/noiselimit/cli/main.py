@@ -1,6 +1,8 @@
 """`noiselimit`: the commands, and how every mistake ends in one sentence and exit code 2."""
 
+import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -76,7 +78,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _drop_output()
         place = error.filename or "the output"
-        return _refuse(f"{place} cannot be used ({error.strerror}): free space or choose another place.")
+        remedy = "free space" if error.errno == errno.ENOSPC else "check its permissions"
+        return _refuse(f"{place} cannot be used ({error.strerror}): {remedy} or choose another place.")
     except Exception as error:
         if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed
             raise
@@ -108,5 +111,6 @@ def _flags() -> dict[str, str]:
 
 def main() -> None:
     """Entry point of the installed command."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # ends as tidily as Ctrl-C
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
     sys.exit(run())

@@ -16,6 +16,7 @@ def predict(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv or .parquet.")] = Path(
         "predictions.csv"
     ),
+    test: Annotated[bool, typer.Option("--test", help="Predict the data set's own test part.")] = False,
     data_dir: DataDir = None,
     download: Download = False,
     as_json: Json = False,
@@ -36,7 +37,7 @@ def predict(
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
     loaded = load_run(run)
-    table = prediction_table(loaded, load_inputs(data, data_dir, download, download_news()))
+    table = prediction_table(loaded, load_inputs(data, data_dir, download, download_news(), test=test))
     with atomic_file(out) as temporary:
         if out.suffix == ".csv":
             table.to_csv(temporary, index=False)

@@ -53,7 +53,7 @@ def _print_one(run: "Run") -> None:
     from rich.text import Text
 
     from noiselimit.cli.console import say
-    from noiselimit.cli.tables import describe, readable
+    from noiselimit.run_report import describe, readable
 
     assert run.path is not None
     table = Table(box=None, pad_edge=False, show_header=False)

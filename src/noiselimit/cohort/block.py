@@ -9,13 +9,13 @@ from torch import Tensor
 
 from noiselimit.cohort.batches import batch_bounds
 from noiselimit.cohort.device import BlockData
-from noiselimit.cohort.draws import DRAWS, permutations, stream_keys
 from noiselimit.cohort.evaluate import accuracy_and_loss, score_examples
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.pair import NetworkPair
 from noiselimit.cohort.rows import NetworkRows
 from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.cohort.totals import EpochTotals
+from noiselimit.draws import DRAWS, permutations, stream_keys
 from noiselimit.methods import Batch, Method, get_method
 from noiselimit.networks import get_network
 from noiselimit.networks.initial import Role, initial_state

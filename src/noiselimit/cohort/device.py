@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from noiselimit.cohort.prepare import PreparedRun
+from noiselimit.cohort.prepare import PreparedRun, truest_labels
 from noiselimit.data.examples import Examples
 from noiselimit.errors import InputError, unknown
 
@@ -89,7 +89,7 @@ def block_data(
 
     if test is not None and test_inputs is not None:
         everything = np.arange(len(test))
-        tested = Part(test_inputs, stack([everything] * len(runs)), stack([test.labels] * len(runs)))
+        tested = Part(test_inputs, stack([everything] * len(runs)), stack([truest_labels(test)] * len(runs)))
     elif len(runs[0].split.test):
         tested = part([run.split.test for run in runs])
     else:

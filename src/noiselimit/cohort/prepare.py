@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import DataSet, Examples
+from noiselimit.errors import InputError
 from noiselimit.spec import RunSpec, problem
 from noiselimit.split import Split, split_examples
 
@@ -29,7 +30,10 @@ class PreparedRun:
 
 
 def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
-    """Split, then noise on everything but the test examples, then statistics of the training inputs."""
+    """Split, then noise on everything but the test examples, then statistics of the training inputs.
+
+    The test examples are judged by their clean labels where those are known.
+    """
     split = split_examples(
         len(data.examples),
         spec.seed,
@@ -37,11 +41,21 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
         test_share=spec.test_share,
         train_size=spec.train_size,
     )
+    if len(split.train) < data.examples.classes:
+        raise InputError(
+            f"train_size is {len(split.train)}, fewer examples than the {data.examples.classes} classes: "
+            "give more examples, or smaller shares to validation and test."
+        )
     noisy = spec.noise.apply(data.examples, spec.seed)
     labels = noisy.labels.copy()
-    labels[split.test] = data.examples.labels[split.test]
+    labels[split.test] = truest_labels(data.examples)[split.test]
     mean, std = statistics(data.examples.inputs, split.train)
     return PreparedRun(dataclasses.replace(noisy, labels=labels), split, mean, std)
+
+
+def truest_labels(examples: Examples) -> npt.NDArray[np.int64]:
+    """The clean labels where they are known, else the given ones."""
+    return examples.labels if examples.clean_labels is None else examples.clean_labels
 
 
 def prepare_all(specs: Sequence[RunSpec], data: DataSet) -> list[PreparedRun]:

@@ -67,11 +67,10 @@ class DataSet:
     def __post_init__(self) -> None:
         if self.test is None:
             return
-        # The type counts too: uint8 pictures are scaled, so a float32 test part would look unlike training.
         for what, ours, theirs in (
             ("input shape", list(self.examples.input_shape), list(self.test.input_shape)),
-            ("input type", self.examples.inputs.dtype, self.test.inputs.dtype),
             ("class names", list(self.examples.class_names), list(self.test.class_names)),
+            ("values", *_scales(self.examples.inputs, self.test.inputs)),
         ):
             if ours != theirs:
                 raise InputError(
@@ -84,6 +83,16 @@ class DataSet:
         """A digest of the content of both parts; the name does not count."""
         parts = [part.fingerprint if part else "none" for part in (self.examples, self.test)]
         return hashlib.blake2b(":".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _scales(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[str, str]:
+    """How two sets of pictures are scaled, where one holds bytes and the other fractions of them."""
+    if first.dtype == second.dtype:
+        return "alike", "alike"
+    sizes = [
+        "up to 1" if part.dtype != np.uint8 and part.max() <= 1 else "up to 255" for part in (first, second)
+    ]
+    return sizes[0], sizes[1]
 
 
 def make_examples(

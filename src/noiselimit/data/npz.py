@@ -26,7 +26,7 @@ UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.
 
 
 def read_npz(path: Path) -> DataSet:
-    """The data set in an archive; clean_labels, class_names, test_inputs and test_labels are optional."""
+    """The data set in an archive; only inputs and labels are required, docs/command-line.md has the rest."""
     with _open(path) as archive:
         names = archive.find("class_names")
         examples = make_examples(
@@ -42,16 +42,17 @@ def read_npz(path: Path) -> DataSet:
             archive.require(*TEST_INPUTS),
             archive.require(*TEST_LABELS),
             class_names=examples.class_names,
+            clean_labels=archive.find("test_clean_labels"),
             source=f"{path} (test part)",
             may_lack_classes=True,
         )
         return DataSet(path.stem, examples, test)
 
 
-def read_npz_inputs(path: Path) -> npt.NDArray[Any]:
-    """The inputs alone, in canonical form: what a prediction needs."""
+def read_npz_inputs(path: Path, *, test: bool = False) -> npt.NDArray[Any]:
+    """The inputs alone, or those of the test part, in canonical form: what a prediction needs."""
     with _open(path) as archive:
-        return canonical_inputs(archive.require(*INPUTS), str(path))
+        return canonical_inputs(archive.require(*(TEST_INPUTS if test else INPUTS)), str(path))
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,15 +59,20 @@ def load_inputs(
     data_dir: str | Path | None = None,
     download: bool = False,
     progress: Progress | None = None,
+    *,
+    test: bool = False,
 ) -> npt.NDArray[Any]:
-    """The inputs [n, …] to predict for: those that `load_data` would train on.
+    """The inputs [n, …] to predict for: those that `load_data` would train on, or the test part.
 
     Labels are neither needed nor read from an .npz file, so one with inputs alone will do.
     """
     text = os.fspath(name_or_path)
-    if text in DATA_SETS or not (path := _existing_path(text)).is_file():
-        return load_data(text, data_dir, download, progress).examples.inputs
-    return read_npz_inputs(path)
+    if text not in DATA_SETS and (path := _existing_path(text)).is_file():
+        return read_npz_inputs(path, test=test)
+    data = load_data(text, data_dir, download, progress)
+    if test and data.test is None:
+        raise InputError(f"{text}: there is no test part; leave out --test.")
+    return data.test.inputs if test and data.test else data.examples.inputs
 
 
 def _existing_path(text: str) -> Path:

@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+
 from noiselimit.errors import InputError, unknown
 from noiselimit.noise.base import Noise
 from noiselimit.noise.matrix import MatrixNoise
@@ -18,6 +20,17 @@ def parse_noise(text: str) -> Noise:
     """The noise that a user types: none, uniform:0.8 or matrix:FILE."""
     kind, _, argument = text.strip().partition(":")
     return _find_kind(kind).from_text(argument)
+
+
+def as_noise(value: object) -> Noise:
+    """A noise as people give it in Python: itself, its text, or a transition matrix."""
+    if isinstance(value, Noise):
+        return value
+    if isinstance(value, str):
+        return parse_noise(value)
+    if isinstance(value, np.ndarray | list | tuple):
+        return MatrixNoise(value)
+    raise InputError(f"noise is {value!r}: give text such as 'uniform:0.4', a matrix or a Noise.")
 
 
 def noise_to_json(noise: Noise) -> NoiseJson:

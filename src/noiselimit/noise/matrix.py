@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast, final
 
@@ -25,9 +25,10 @@ class MatrixNoise(Noise):
 
     kind: ClassVar[str] = "matrix"
     rows: npt.ArrayLike  # [k, k]; kept as a tuple of tuples, so that equal noises are equal
+    source: str = field(default="the transition matrix", compare=False)  # its name in messages
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", check_rows(self.rows, "the transition matrix"))
+        object.__setattr__(self, "rows", check_rows(self.rows, self.source))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -36,7 +37,7 @@ class MatrixNoise(Noise):
             raise InputError(
                 "noise 'matrix' names no file; write matrix:FILE with a .npy, .csv or .json file."
             )
-        return cls(check_rows(read_rows(Path(text)), text))
+        return cls(read_rows(Path(text)), text)
 
     @classmethod
     def from_parameter(cls, parameter: object) -> Self:
@@ -50,8 +51,8 @@ class MatrixNoise(Noise):
         matrix: Matrix = np.array(self._checked)
         if len(matrix) != classes:
             raise InputError(
-                f"the transition matrix has {len(matrix)} rows but the data have {classes} classes; "
-                f"give one of {classes} × {classes}."
+                f"{self.source} has {len(matrix)} rows but the data have {classes} classes; "
+                f"give a matrix of {classes} × {classes}."
             )
         matrix /= matrix.sum(axis=1, keepdims=True)
         return matrix

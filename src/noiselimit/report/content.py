@@ -25,9 +25,9 @@ class RunLine:
     chosen: bool = False
     """Whether validation chose this run."""
     test_accuracy: float | None = None
-    """Accuracy on clean test labels at the chosen epoch, in [0, 1]."""
+    """Accuracy on the test labels at the chosen epoch, in [0, 1]."""
     last_test_accuracy: float | None = None
-    """Accuracy on clean test labels at the last epoch, in [0, 1]."""
+    """Accuracy on the test labels at the last epoch, in [0, 1]."""
     memorised_wrong_labels: float | None = None
     """Share of the wrong training labels that the classifier reproduces, in [0, 1]."""
     gap_auc: float | None = None
@@ -36,6 +36,8 @@ class RunLine:
     """The epoch that was kept."""
     history: Sequence[Mapping[str, float | None]] = ()
     """One row an epoch: epoch and, where known, train_accuracy, validation_accuracy, test_accuracy."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What else tells this run from the others on the page, such as its learning rate, for reading."""
     note: str = ""
     """A remark shown under the method, such as why the run failed."""
 
@@ -87,6 +89,8 @@ class Report:
     """The examples to look at first, most suspicious first."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """What was run: data set, noise, sizes, seeds, epochs, seconds, hardware, versions."""
+    clean_test: bool = True
+    """Whether the test labels are known to be clean."""
     wrong_share: float | None = None
     """Share of wrong training labels: training accuracy above 1 − wrong_share means memorising."""
 

@@ -9,7 +9,7 @@ from noiselimit.report.content import BASELINE, Report, RunLine
 from noiselimit.report.wording import known, percent, run_name
 
 _CURVES = {
-    "test_accuracy": "Test accuracy, clean labels",
+    "test_accuracy": "Test accuracy",
     "validation_accuracy": "Validation accuracy, given labels",
     "train_accuracy": "Training accuracy, given labels",
 }
@@ -39,16 +39,19 @@ def learning_curves(report: Report, *, standalone: bool = False) -> list[Curve]:
         reference = None
         if key == "train_accuracy" and share:
             reference = (1 - share, f"right labels: {percent(1 - share, 0)}")
+        heading = _CURVES[key]
+        if key == "test_accuracy" and report.clean_test:
+            heading += ", clean labels"
         svg = line_chart(
             [_line(run, key) for run in report.runs],
-            title=f"{_CURVES[key]}, per epoch",
+            title=f"{heading}, per epoch",
             x_label="epoch",
             y_label="",
             y_span=span,
             reference=reference,
             standalone=standalone,
         )
-        curves.append(Curve(_CURVES[key], svg))
+        curves.append(Curve(heading, svg))
     return curves
 
 

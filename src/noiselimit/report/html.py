@@ -15,7 +15,7 @@ from noiselimit.report.charts import Bars, histogram
 from noiselimit.report.content import Report, RunLine, Suspect
 from noiselimit.report.curves import curve_hint, learning_curves
 from noiselimit.report.pictures import data_uri
-from noiselimit.report.wording import decimal, known, legal, percent, plain, run_name, shorten, symbol
+from noiselimit.report.wording import DASH, decimal, known, legal, percent, plain, run_name, shorten, symbol
 
 GAP_SPAN = (0.0, float(np.sqrt(2)))
 _PIXELATED_UP_TO = 64
@@ -65,15 +65,17 @@ class _Table:
 
 
 def _table(runs: Sequence[RunLine]) -> _Table:
-    """β has its column always, every other hyper-parameter and the chosen epoch only if some run has them."""
+    """β always has its column; other hyper-parameters, settings and the chosen epoch if some run has them."""
     names = list(dict.fromkeys(["beta", *(name for run in runs for name in run.hyper)]))
+    settings = list(dict.fromkeys(name for run in runs for name in run.settings))
     epochs = any(run.best_epoch is not None for run in runs)
-    columns = ["method", *map(symbol, names), "seed", "test accuracy, chosen epoch"]
+    columns = ["method", *map(symbol, [*names, *settings]), "seed", "test accuracy, chosen epoch"]
     columns += ["test accuracy, last epoch", "wrong labels memorised", "gap ROC AUC"]
     columns += ["chosen epoch"] if epochs else []
     rows = []
     for run in runs:
-        cells = [*(plain(run.hyper.get(name)) for name in names), str(run.seed)]
+        cells = [*(plain(run.hyper.get(name)) for name in names)]
+        cells += [*(run.settings.get(name, DASH) for name in settings), str(run.seed)]
         cells += [percent(run.test_accuracy), percent(run.last_test_accuracy)]
         cells += [percent(run.memorised_wrong_labels), decimal(run.gap_auc)]
         cells += [plain(run.best_epoch)] if epochs else []
@@ -144,7 +146,7 @@ def _card(suspect: Suspect) -> _Card:
 
 def _suspect_hint(suspects: Sequence[Suspect]) -> str:
     many = len(suspects)
-    text = f"The {many} training examples" if many != 1 else "The training example"
+    text = f"The {many} training and validation examples" if many != 1 else "The example"
     text += " with the largest gap."
     known_ones = [suspect for suspect in suspects if suspect.clean is not None]
     if known_ones:

@@ -7,20 +7,23 @@ from noiselimit.report.content import BASELINE, RunLine
 from noiselimit.report.wording import known, percent, run_name
 
 
-def result_sentence(runs: Sequence[RunLine], wrong_share: float | None = None) -> str:
+def result_sentence(
+    runs: Sequence[RunLine], wrong_share: float | None = None, *, clean_test: bool = True
+) -> str:
     """`With 40 % wrong training labels, limit-l at β 10 reaches 98.1 % ...; cross-entropy ends at 67.2 %.`
 
-    Over several seeds it gives means: of all chosen runs that share method and hyper-parameters with the
-    first chosen one, and of all cross-entropy runs.
+    The runs are on one problem. Over several seeds it gives means: of the chosen runs that differ from the
+    first chosen one in the seed only, and of the cross-entropy runs of its settings (or else of their first).
     """
     chosen = [run for run in runs if run.chosen]
     chosen = [run for run in chosen if run_name(run) == run_name(chosen[0])]
     reached = _known_of([run.test_accuracy for run in chosen])
-    ended = _known_of([run.last_test_accuracy for run in runs if run.method == BASELINE])
+    ended = _known_of([run.last_test_accuracy for run in _baseline(runs, chosen)])
+    labels = "clean test labels" if clean_test else "the test labels"
     clauses = []
     if chosen and reached:
         name = "cross-entropy" if chosen[0].method == BASELINE else run_name(chosen[0], joined=" at ")
-        clauses.append(f"{name} reaches {percent(fmean(reached))} on clean test labels{_over(reached)}")
+        clauses.append(f"{name} reaches {percent(fmean(reached))} on {labels}{_over(reached)}")
     elif chosen:
         clauses.append(f"validation chose {run_name(chosen[0], seed=True)}")
     if ended:
@@ -32,6 +35,15 @@ def result_sentence(runs: Sequence[RunLine], wrong_share: float | None = None) -
     start = "" if share is None else f"With {percent(share, 0)} wrong training labels, "
     text = start + "; ".join(clauses) + "."
     return text[0].upper() + text[1:]
+
+
+def _baseline(runs: Sequence[RunLine], chosen: Sequence[RunLine]) -> list[RunLine]:
+    baseline = [run for run in runs if run.method == BASELINE]
+    for model in (*chosen[:1], *baseline[:1]):
+        alike = [run for run in baseline if run.settings == model.settings]
+        if alike:
+            return alike
+    return []
 
 
 def _known_of(values: Sequence[float | None]) -> list[float]:

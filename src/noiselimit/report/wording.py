@@ -42,6 +42,7 @@ def symbol(hyper: str) -> str:
 def run_name(run: RunLine, seed: bool = False, joined: str = ", ") -> str:
     """`limit-l, β 10` and, if asked, `, seed 0`; `joined` stands between the method and what follows."""
     parts = [f"{symbol(name)}{SPACE}{plain(value)}" for name, value in run.hyper.items()]
+    parts += [f"{symbol(name)}{SPACE}{value}" for name, value in run.settings.items()]
     if seed:
         parts.append(f"seed{SPACE}{run.seed}")
     return joined.join([run.method, ", ".join(parts)]) if parts else run.method

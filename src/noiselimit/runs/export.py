@@ -11,7 +11,7 @@ from noiselimit.runs.run import Run
 
 def export_classifier(run: Run, path: Path) -> None:
     """Write an ordinary state dict; the metadata name the network, the classes and the input scaling."""
-    tensors = {name: tensor.contiguous() for name, tensor in run.contents.classifier.items()}
+    tensors = {name: tensor.contiguous() for name, tensor in run.weights.classifier.items()}
     facts = {"network": run.spec.network, **run.data.to_json()}
     metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in facts.items()}
     with atomic_file(path) as temporary:

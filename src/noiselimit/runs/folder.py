@@ -20,8 +20,8 @@ import safetensors
 import safetensors.torch
 
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_folder
-from noiselimit.runs.run import DataInfo, Run, RunContents
+from noiselimit.files import atomic_folder, json_text
+from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.spec import RunSpec
 
 TABLE_METRICS = {
@@ -44,9 +44,9 @@ def write_run(run: Run, out: Path) -> Run:
     folder = out / run.spec.folder_name
     try:
         with atomic_folder(folder) as temporary:
-            _write_json(temporary / "spec.json", run.spec.to_json())
-            _write_json(temporary / "data.json", run.data.to_json())
-            _write_json(temporary / "metrics.json", dict(run.metrics))
+            (temporary / "spec.json").write_text(json_text(run.spec.to_json()), "utf-8")
+            (temporary / "data.json").write_text(json_text(run.data.to_json()), "utf-8")
+            (temporary / "metrics.json").write_text(json_text(dict(run.metrics)), "utf-8")
             lines = (json.dumps(dict(record), allow_nan=False) for record in run.history)
             (temporary / "history.jsonl").write_text("".join(line + "\n" for line in lines), "utf-8")
             if run.in_memory is not None:
@@ -75,36 +75,40 @@ def load_run(path: str | Path) -> Run:
     return Run(spec, _data_info(folder / "data.json"), history, metrics, path=folder)
 
 
-def read_contents(folder: Path) -> RunContents:
-    """The weights and the per-example outputs of the run in that folder."""
-    weights, outputs = folder / "weights.safetensors", folder / "outputs.parquet"
+def read_weights(folder: Path) -> Weights:
+    """The best-epoch weights of the run in that folder."""
+    path = folder / "weights.safetensors"
     try:
-        tensors = safetensors.torch.load_file(weights)
-    except (OSError, safetensors.SafetensorError):
-        raise _altered(weights) from None
-    try:
-        table = pd.read_parquet(outputs)
-    except (OSError, pyarrow.ArrowException):
-        raise _altered(outputs) from None
+        tensors = safetensors.torch.load_file(path)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise _unreadable(path, error) from None
     networks: dict[str, dict[str, Any]] = {"classifier": {}, "predictor": {}}
     for name, tensor in tensors.items():
         network, _, rest = name.partition(".")
         if network not in networks:
-            raise _altered(weights)
+            raise _altered(path)
         networks[network][rest] = tensor
-    return RunContents(networks["classifier"], networks["predictor"] or None, table)
+    return Weights(networks["classifier"], networks["predictor"] or None)
+
+
+def read_outputs(folder: Path) -> pd.DataFrame:
+    """The per-example outputs of the run in that folder."""
+    path = folder / "outputs.parquet"
+    try:
+        return pd.read_parquet(path)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise _unreadable(path, error) from None
 
 
 def _write_contents(folder: Path, contents: RunContents) -> None:
-    tensors = {f"classifier.{name}": tensor.contiguous() for name, tensor in contents.classifier.items()}
-    for name, tensor in (contents.predictor or {}).items():
-        tensors[f"predictor.{name}"] = tensor.contiguous()
+    weights = {"classifier": contents.weights.classifier, "predictor": contents.weights.predictor or {}}
+    tensors = {
+        f"{network}.{name}": tensor.contiguous()
+        for network, state in weights.items()
+        for name, tensor in state.items()
+    }
     safetensors.torch.save_file(tensors, folder / "weights.safetensors")
     contents.outputs.to_parquet(folder / "outputs.parquet", index=False)
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -115,8 +119,8 @@ def _read_object(path: Path) -> dict[str, Any]:
             f"{path.parent} is not a run folder: it has no {path.name}; "
             "give a folder that 'noiselimit train' wrote."
         ) from None
-    except (OSError, ValueError, RecursionError):
-        raise _altered(path) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from None
     if not isinstance(value, dict):
         raise _altered(path)
     return value
@@ -125,8 +129,8 @@ def _read_object(path: Path) -> dict[str, Any]:
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     try:
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    except (OSError, ValueError, RecursionError):
-        raise _altered(path) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from None
     if not all(isinstance(line, dict) for line in lines):
         raise _altered(path)
     return lines
@@ -144,6 +148,12 @@ def _data_info(path: Path) -> DataInfo:
         )
     except (KeyError, TypeError, ValueError):
         raise _altered(path) from None
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    if isinstance(error, PermissionError):
+        return InputError(f"{path} cannot be read (permission denied): ask its owner for access.")
+    return _altered(path)
 
 
 def _altered(path: Path) -> InputError:

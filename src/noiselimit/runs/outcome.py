@@ -10,7 +10,7 @@ from noiselimit.cohort.outcome import Finished, Scores
 from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.data.examples import DataSet
 from noiselimit.runs import scores
-from noiselimit.runs.run import DataInfo, Run, RunContents
+from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.spec import RunSpec
 
 
@@ -29,7 +29,7 @@ def make_run(
     metrics = {**_metrics(prepared, finished, outputs, data), **circumstances}
     contents = None
     if finished.best_epoch > 0:
-        contents = RunContents(finished.classifier, finished.predictor, outputs)
+        contents = RunContents(Weights(finished.classifier, finished.predictor), outputs)
     return Run(spec, info, finished.history, metrics, in_memory=contents)
 
 
@@ -39,7 +39,7 @@ def _indices(prepared: PreparedRun) -> dict[str, np.ndarray[Any, np.dtype[np.int
 
 
 def _outputs(prepared: PreparedRun, finished: Finished) -> pd.DataFrame:
-    """One row per example in data order, without a data set's own test part: 'predict' serves for that."""
+    """One row per example in data order, without a data set's own test part: 'predict --test' serves."""
     pieces = []
     for part, index in _indices(prepared).items():
         if not len(index):
@@ -102,9 +102,9 @@ def _metrics(
     if wrong is not None and last:
         flags = wrong[train]
         metrics["wrong_labels"] = float(flags.mean())
-        said = finished.last.classifier.numpy().argmax(1)
-        metrics["memorised_wrong_labels"] = scores.memorised(said, given, flags)
         metrics["gap_auc"] = scores.roc_auc(scores.gap(_judge(finished.best["train"]), given), flags)
-        if not finished.failure:
+        if not finished.failure:  # else the last weights are not numbers, and say nothing
+            said = finished.last.classifier.numpy().argmax(1)
+            metrics["memorised_wrong_labels"] = scores.memorised(said, given, flags)
             metrics["last_gap_auc"] = scores.roc_auc(scores.gap(_judge(finished.last), given), flags)
     return metrics

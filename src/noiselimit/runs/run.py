@@ -44,12 +44,18 @@ class DataInfo:
 
 
 @dataclass(frozen=True, eq=False)
-class RunContents:
-    """The large things of a run, read from its folder only when somebody asks."""
+class Weights:
+    """State dicts of the best epoch."""
 
     classifier: State
     predictor: State | None
-    """State dicts of the best epoch."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunContents:
+    """The large things of a run, as long as it has no folder to read them from."""
+
+    weights: Weights
     outputs: pd.DataFrame
     """One row per example; see docs/run-folder.md for the columns."""
 
@@ -72,32 +78,36 @@ class Run:
         return bool(self.metrics["status"] == "failed")
 
     @cached_property
-    def contents(self) -> RunContents:
-        """Weights and per-example outputs."""
-        if self.in_memory is not None:
-            return self.in_memory
-        if self.path is None or self.metrics["best_epoch"] == 0:
-            raise InputError(f"{self.path or 'the run'} has no weights: {self.metrics['failure']}.")
-        from noiselimit.runs.folder import read_contents  # the folder's layout is known there alone
+    def weights(self) -> Weights:
+        """Best-epoch weights of classifier and predictor."""
+        from noiselimit.runs.folder import read_weights  # the folder's layout is known there alone
 
-        return read_contents(self.path)
+        return self.in_memory.weights if self.in_memory else read_weights(self._folder())
 
-    @property
+    @cached_property
     def outputs(self) -> pd.DataFrame:
         """Labels, gap and suggestion for every example the run trained, validated or was tested on."""
-        return self.contents.outputs
+        from noiselimit.runs.folder import read_outputs
+
+        return self.in_memory.outputs if self.in_memory else read_outputs(self._folder())
+
+    def _folder(self) -> Path:
+        if self.path is None or self.metrics["best_epoch"] == 0:
+            where = self.path or self.spec.hash
+            raise InputError(f"run {where} has no weights: {self.metrics['failure']}.")
+        return self.path
 
     @cached_property
     def model(self) -> nn.Module:
         """The classifier, an ordinary module in evaluation mode: standardised inputs → (logits, features)."""
-        return self._build(self.spec.network, self.contents.classifier)
+        return self._build(self.spec.network, self.weights.classifier)
 
     @cached_property
     def predictor(self) -> nn.Module | None:
         """The predictor likewise, or None for methods without one."""
-        if self.contents.predictor is None:
+        if self.weights.predictor is None:
             return None
-        return self._build(self.spec.predictor_network or self.spec.network, self.contents.predictor)
+        return self._build(self.spec.predictor_network or self.spec.network, self.weights.predictor)
 
     def _build(self, network: str, state: State) -> nn.Module:
         module = get_network(network).build(self.data.input_shape, len(self.data.class_names))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit import randomness
-from noiselimit.cohort.draws import DRAWS, permutations, random_words, stream_keys
+from noiselimit.draws import DRAWS, permutations, random_words, stream_keys
 from noiselimit.randomness import Stream
 
 CPU = torch.device("cpu")
