@@ -53,7 +53,7 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
     ]
     problems: dict[str, list[int]] = {}
     for position, run in enumerate(runs):
-        problems.setdefault(str(problem(run.spec)), []).append(position)
+        problems.setdefault(problem(run.spec).key, []).append(position)
     shares = {key: _wrong_share([runs[i] for i in places]) for key, places in problems.items()}
     clean_test = all(run.metrics["wrong_labels"] is not None for run in runs)
     sentences = [

@@ -110,6 +110,11 @@ class RunSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
+    def key(self) -> str:
+        """All of the spec as one text, equal for equal specs, bound or not."""
+        return json.dumps(self.to_json(), sort_keys=True)
+
+    @property
     def folder_name(self) -> str:
         """What the run's folder is called: readable first, unique by the hash."""
         hyper = "".join(f"-{name}{value:g}" for name, value in self.hyper.items())
@@ -193,16 +198,15 @@ def grid(**choices: Any) -> list[RunSpec]:
                 f"{name} is not a hyper-parameter of {given}: leave it out or choose another method."
             )
         raise unknown("option", name, fields | hyper_names | {"method"})
-    specs: list[RunSpec] = []
+    specs: dict[str, RunSpec] = {}
     for method in methods:
         names = [name for name in choices if name in fields or name in method.hyper]
         for values in itertools.product(*(_values(choices[name]) for name in names)):
             chosen = dict(zip(names, values, strict=True))
             hyper = {name: chosen.pop(name) for name in names if name in method.hyper}
             spec = RunSpec(method=method.name, hyper=hyper, **chosen)
-            if spec not in specs:
-                specs.append(spec)
-    return specs
+            specs.setdefault(spec.key, spec)
+    return list(specs.values())
 
 
 def setting(spec: RunSpec) -> RunSpec:
@@ -235,10 +239,10 @@ def _without_defaults(spec: RunSpec) -> dict[str, Any]:
 
 def _whole(name: str, value: Any, at_least: int) -> int:
     try:
-        number = int(value)
-        exact = not isinstance(value, bool) and (isinstance(value, str) or number == value)
+        found = int(value)
+        exact = not isinstance(value, bool) and (isinstance(value, str) or found == value)
     except (TypeError, ValueError, OverflowError):
         exact = False
-    if not exact or number < at_least:
+    if not exact or found < at_least:
         raise InputError(f"{name} is {value!r}: give a whole number ≥ {at_least}.")
-    return number
+    return found

@@ -60,12 +60,12 @@ def truest_labels(examples: Examples) -> npt.NDArray[np.int64]:
 
 def prepare_all(specs: Sequence[RunSpec], data: DataSet) -> list[PreparedRun]:
     """One preparation per spec; runs that differ in method or hyper-parameters only share it."""
-    made: list[tuple[RunSpec, PreparedRun]] = []
-    for spec in specs:
-        essence = dataclasses.replace(problem(spec), seed=spec.seed)
-        found = next((prepared for known, prepared in made if known == essence), None)
-        made.append((essence, found or prepare(spec, data)))
-    return [prepared for _, prepared in made]
+    made: dict[str, PreparedRun] = {}
+    keys = [dataclasses.replace(problem(spec), seed=spec.seed).key for spec in specs]
+    for key, spec in zip(keys, specs, strict=True):
+        if key not in made:
+            made[key] = prepare(spec, data)
+    return [made[key] for key in keys]
 
 
 def statistics(inputs: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -1,11 +1,10 @@
 """Choosing among runs by noisy validation labels alone; clean labels play no part."""
 
-import json
 from collections.abc import Sequence
 from statistics import fmean
 
 from noiselimit.runs.run import Run
-from noiselimit.spec import RunSpec, problem, setting
+from noiselimit.spec import problem, setting
 
 
 def choose(runs: Sequence[Run]) -> list[bool]:
@@ -17,8 +16,8 @@ def choose(runs: Sequence[Run]) -> list[bool]:
     """
     problems: dict[str, dict[str, list[Run]]] = {}
     for run in runs:
-        settings = problems.setdefault(_key(problem(run.spec)), {})
-        settings.setdefault(_key(setting(run.spec)), []).append(run)
+        settings = problems.setdefault(problem(run.spec).key, {})
+        settings.setdefault(setting(run.spec).key, []).append(run)
     chosen = {id(run) for settings in problems.values() for run in _best(list(settings.values()))}
     return [id(run) in chosen for run in runs]
 
@@ -31,7 +30,3 @@ def _best(settings: Sequence[Sequence[Run]]) -> Sequence[Run]:
 def _merit(members: Sequence[Run]) -> tuple[float, float]:
     accuracy = fmean(run.metrics["validation_accuracy"] for run in members)
     return accuracy, -fmean(run.metrics["validation_loss"] for run in members)
-
-
-def _key(spec: RunSpec) -> str:
-    return json.dumps(spec.to_json(), sort_keys=True)
