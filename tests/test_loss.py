@@ -67,6 +67,8 @@ def test_bad_arguments_get_a_sentence() -> None:
     for unfit in (-1, 4, -100):
         with pytest.raises(InputError, match=f"target in row 2 is {unfit}: labels go from 0 to 3"):
             criterion(a, torch.where(torch.arange(6) == 2, unfit, y), r)
+    with pytest.raises(InputError, match="target has type list: give a torch tensor"):
+        criterion(a, y.tolist(), r)
     with pytest.raises(InputError, match="the batch is empty"):
         criterion(a[:0], y[:0], r[:0])
     with pytest.raises(InputError, match="beta is -1"):

@@ -1,6 +1,10 @@
 """What the page says of runs: one sentence per problem, and nothing that is not known."""
 
-from noiselimit.data.examples import DataSet
+import numpy as np
+import pytest
+
+from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.report import render
 from noiselimit.run_report import differing_settings, make_report, readable, summary
 from noiselimit.spec import RunSpec, grid
 from noiselimit.training import train
@@ -20,6 +24,9 @@ def test_every_problem_gets_its_sentence_and_differing_settings_their_columns(bl
     assert {tuple(line.settings) for line in report.runs} == {("noise", "learning_rate")}
     assert {line.settings["noise"] for line in report.runs} == set(noises)
     assert sum(line.chosen for line in report.runs) == 2
+    page = render(report)
+    for noise in noises:
+        assert f"ce, {noise}, 0.001</text>" in page  # every line that stands out says which it is
 
 
 def test_test_labels_are_called_clean_only_when_they_are_known_to_be(blobs: DataSet) -> None:
@@ -46,6 +53,14 @@ def test_pictures_share_one_scale(tiny_images: DataSet) -> None:
         assert suspect.image is not None
         expected = tiny_images.examples.inputs[suspect.index] / tiny_images.examples.inputs.max()
         assert (suspect.image == expected).all()
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_pictures_of_any_number_of_channels_are_shown(channels: int) -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, size=(40, channels, 6, 6)).astype(np.uint8)
+    data = DataSet("odd", make_examples(pictures, np.arange(40) % 2))
+    page = render(make_report("", train(RunSpec("ce", **FAST), data), data))
+    assert page.count("data:image/png") == 32  # all that were trained or validated on
 
 
 def test_a_summary_is_plain_and_complete(blobs: DataSet) -> None:

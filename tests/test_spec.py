@@ -16,7 +16,7 @@ SPECS = st.builds(
     RunSpec,
     method=st.sampled_from(["limit-l", "limit-g"]),
     hyper=st.fixed_dictionaries({}, optional={"beta": st.floats(0, 1e6)}),
-    seed=st.integers(0, 2**40),
+    seed=st.integers(0, 2**63 - 1),
     noise=st.one_of(st.builds(UniformNoise, st.floats(0, 1)), st.just(MatrixNoise(((0.9, 0.1), (0.2, 0.8))))),
     epochs=st.integers(1, 1000),
     learning_rate=st.floats(1e-9, 10),
@@ -83,6 +83,11 @@ def test_settings_that_do_not_act_do_not_count(blobs: DataSet) -> None:
     )
 
 
+def test_specs_can_be_keys_and_arrays_can_be_choices() -> None:
+    assert len({RunSpec(), RunSpec(), RunSpec(seed=1)}) == 2
+    assert grid(beta=np.array([1, 3])) == grid(beta=[1, 3])
+
+
 def test_a_matrix_from_python_is_a_noise() -> None:
     assert RunSpec(noise=np.array([[0.9, 0.1], [0.2, 0.8]])).noise == MatrixNoise(((0.9, 0.1), (0.2, 0.8)))  # type: ignore[arg-type]
 
@@ -121,6 +126,9 @@ def test_a_grid_has_every_combination_once() -> None:
         ({"noise": 3}, "noise is 3: give text such as 'uniform:0.4'"),
         ({"noise": [[0.5, 0.5], [0, 1]]}, "the transition matrix: the shape is [2]"),
         ({"method": None}, "unknown method 'None'"),
+        ({"schedule": [["cosine"]]}, "unknown schedule"),
+        ({"learning_rate": 10**400}, "learning_rate is 1000"),
+        ({"seed": 2**64}, "seed is 18446744073709551616"),
         ({"method": "LIMIT-G"}, "did you mean 'limit-g'"),
         ({"optimiser": [["adam"]]}, "unknown optimiser"),
         ({"beta": 1e39}, "beta is 1e+39: give a number ≥ 0 and < 3.4e+38"),

@@ -110,6 +110,25 @@ def test_a_folder_in_the_way_and_absurd_threads_get_a_sentence(blobs: DataSet, t
         train(RunSpec(train_size=2), blobs)
 
 
+def test_a_folder_that_holds_another_run_is_noticed(blobs: DataSet, tmp_path: Path) -> None:
+    import json
+
+    spec = RunSpec("ce", epochs=1)
+    path = train(spec, blobs, out=tmp_path)[0].path
+    assert path is not None
+    content = json.loads((path / "spec.json").read_text())
+    (path / "spec.json").write_text(json.dumps({**content, "seed": 7}))
+    with pytest.raises(InputError, match="holds another run than its name says: delete it"):
+        train(spec, blobs, out=tmp_path)
+
+
+def test_odd_but_valid_inputs_train(blobs: DataSet) -> None:
+    inputs = blobs.examples.inputs.copy()
+    inputs[:, 0] = np.where(np.arange(len(inputs)) % 2, 1e-45, 0)  # a deviation that float32 cannot hold
+    inputs.flags.writeable = False
+    assert not train(RunSpec("ce", epochs=1), (inputs, blobs.examples.labels))[0].failed
+
+
 def test_public_names_are_all_there() -> None:
     for name in noiselimit.__all__:
         assert getattr(noiselimit, name) is not None

@@ -24,7 +24,7 @@ def number(name: str, value: Any, *, at_least: float, below: float = math.inf) -
     wanted = f"a number ≥ {at_least:g}" + (f" and < {below:g}" if below < math.inf else "")
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} is {value!r}: give {wanted}.") from None
     if not at_least <= found < below:  # false for NaN too
         raise InputError(f"{name} is {found:g}: give {wanted}.")

@@ -22,7 +22,7 @@ class LimitLoss(nn.Module):
 
     def __init__(self, beta: float = 10.0, distribution: str = "laplace", sigma: float = 0.0) -> None:
         super().__init__()
-        if distribution not in _VARIANTS:
+        if not isinstance(distribution, str) or distribution not in _VARIANTS:
             raise unknown("distribution", distribution, _VARIANTS)
         self.beta = number("beta", beta, at_least=0.0)
         self.sigma = number("sigma", sigma, at_least=0.0)
@@ -57,6 +57,9 @@ class LimitLoss(nn.Module):
 
 
 def _check(logits: Tensor, target: Tensor, aux_logits: Tensor) -> None:
+    for name, value in (("logits", logits), ("target", target), ("aux_logits", aux_logits)):
+        if not isinstance(value, Tensor):
+            raise InputError(f"{name} has type {type(value).__name__}: give a torch tensor.")
     if logits.dim() != 2 or logits.shape != aux_logits.shape:
         raise InputError(
             f"logits have shape {list(logits.shape)} and aux_logits {list(aux_logits.shape)}: "

@@ -154,7 +154,9 @@ def _shown(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
         return [{"values": ", ".join(f"{value:.4g}" for value in inputs[row][:8])} for row in rows]
     # Whole-number pictures need not use the full range: digits end at 16. One scale for all keeps them alike.
     scale = max(1, inputs.max()) if inputs.dtype == np.uint8 else 1
-    return [{"image": inputs[row] / scale} for row in rows]
+    # Opacity is left out; of channels that are no colours, the first stands for the picture.
+    colours = {1: 1, 3: 3, 4: 3}.get(inputs.shape[1], 1)
+    return [{"image": inputs[row, :colours] / scale} for row in rows]
 
 
 def _facts(runs: Sequence[Run]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, number, unknown
 from noiselimit.methods import METHODS, get_method
@@ -94,8 +96,11 @@ class RunSpec:
         if self.predictor_network is not None:
             get_network(self.predictor_network)
         find("optimiser", self.optimiser, OPTIMISERS)
-        if self.schedule not in SCHEDULES:
+        if not isinstance(self.schedule, str) or self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @property
     def hash(self) -> str:
@@ -226,6 +231,8 @@ def problem(spec: RunSpec) -> RunSpec:
 
 
 def _values(choice: Any) -> list[Any]:
+    if isinstance(choice, np.ndarray) and choice.ndim == 1:
+        return list(choice.tolist())
     return list(choice) if isinstance(choice, list | tuple | range) else [choice]
 
 
@@ -243,6 +250,6 @@ def _whole(name: str, value: Any, at_least: int) -> int:
         exact = not isinstance(value, bool) and (isinstance(value, str) or found == value)
     except (TypeError, ValueError, OverflowError):
         exact = False
-    if not exact or found < at_least:
+    if not exact or not at_least <= found < 2**63:
         raise InputError(f"{name} is {value!r}: give a whole number ≥ {at_least}.")
     return found

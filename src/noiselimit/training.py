@@ -79,6 +79,8 @@ def train(
             if not (place / "spec.json").exists():
                 raise InputError(f"{place} stands where this run belongs but holds no run: delete it.")
             runs[spec.hash] = load_run(place)
+            if runs[spec.hash].spec != spec:
+                raise InputError(f"{place} holds another run than its name says: delete it.")
             tally.ended(spec)
     missing = [spec for spec in by_hash.values() if spec.hash not in runs]
     # All of it before the first file is written: a size or a noise that does not fit is told of here.

@@ -91,3 +91,8 @@ def test_a_label_of_no_class_is_named(values):
         InputError, match=r"^y: clean label in row 2 is 7, which is none of the 2 classes; correct"
     ):
         encode_labels(read_labels(values, "y"), ("a", "b"), "y", "clean label")
+
+
+def test_half_a_surrogate_pair_is_no_class_name():
+    with pytest.raises(InputError, match="is not valid text; rename the class"):
+        read_labels(["a", "\ud800x"], "toys")

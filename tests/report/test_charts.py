@@ -242,3 +242,10 @@ def test_accessible_and_styled_by_itself_only_when_standalone(chart: Callable[..
     colours = {"chosen", "right", "wrong", "reference"} & used
     assert colours
     assert all(re.search(rf"\.{name}\b[^}}]*(fill|stroke): var\(", style) for name in colours)
+
+
+def test_long_labels_that_differ_at_the_end_stay_apart() -> None:
+    names = [f"ce, noise uniform:0.{digit}, learning rate 0.001" for digit in (2, 6)]
+    lines = [Line(name, [(1, 0.3 * i), (2, 0.3 * i)], "baseline") for i, name in enumerate(names, 1)]
+    svg = line_chart(lines, title="t", x_label="x", y_label="y")
+    assert svg.count('<text class="label baseline"') == 2

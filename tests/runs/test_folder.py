@@ -141,5 +141,59 @@ def test_everybody_who_may_read_the_folder_may_read_its_files(run: Run) -> None:
 
 
 def test_weights_are_read_without_the_outputs(copy: Path) -> None:
-    (copy / "outputs.parquet").unlink()
+    (copy / "outputs.parquet").write_bytes(b"damaged")
     assert load_run(copy).model is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("metrics.json", {"versions": None}),
+        ("metrics.json", {"gap_auc": "x"}),
+        ("data.json", {"mean": [0.0]}),
+        ("data.json", {"highest": "x"}),
+    ],
+)
+def test_altered_values_are_noticed(copy: Path, name: str, changes: dict[str, object]) -> None:
+    content = json.loads((copy / name).read_text())
+    (copy / name).write_text(json.dumps({**content, **changes}))
+    with pytest.raises(InputError, match=name.replace(".", r"\.")):
+        load_run(copy)
+
+
+def test_a_network_that_cannot_take_the_inputs_is_an_altered_folder(copy: Path) -> None:
+    spec = json.loads((copy / "spec.json").read_text())
+    (copy / "spec.json").write_text(json.dumps({**spec, "network": "small-cnn"}))
+    with pytest.raises(InputError, match="do not fit network 'small-cnn'"):
+        _ = load_run(copy).model
+
+
+def test_contents_are_found_after_a_change_of_folder(
+    blobs: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = train(RunSpec("ce", epochs=1), blobs, out="runs")[0]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert len(run.outputs) == 151
+    assert str(run.path).startswith("runs")
+
+
+def test_a_disk_that_refuses_the_weights_is_a_sentence(
+    blobs: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import safetensors.torch
+
+    def full(*_: object) -> None:
+        raise safetensors.SafetensorError("no space left")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    with pytest.raises(InputError, match="no space left"):
+        train(RunSpec("ce", epochs=1), blobs, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_pictures_on_another_scale_are_refused(tiny_images: DataSet) -> None:
+    run = train(RunSpec("ce", epochs=1), tiny_images)[0]
+    with pytest.raises(InputError, match="inputs go up to 1, but the run was trained on values up to"):
+        run.predict_proba(tiny_images.examples.inputs / tiny_images.examples.inputs.max())

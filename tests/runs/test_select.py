@@ -2,7 +2,7 @@ from noiselimit.noise import UniformNoise
 from noiselimit.runs import DataInfo, Run, choose
 from noiselimit.spec import RunSpec
 
-INFO = DataInfo("d", ("a", "b"), (2,), (0.0,), (1.0,))
+INFO = DataInfo("d", ("a", "b"), (2,), (0.0,), (1.0,), 1.0)
 
 
 def run(

@@ -17,7 +17,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path} ({error.strerror}): check the path of --config.") from None
-    except ValueError as error:  # no TOML, or no UTF-8
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested beyond reason
         raise InputError(f"{path} is not valid TOML ({error}): correct it.") from None
     parameters = {parameter.opts[0].removeprefix("--"): parameter for parameter in context.command.params}
     del parameters["config"]

@@ -105,7 +105,8 @@ def block_data(
 
 def to_device(examples: Examples, device: torch.device) -> Tensor:
     """The inputs [n, ...] on the device, in the type they were read in."""
-    return torch.from_numpy(np.ascontiguousarray(examples.inputs)).to(device)
+    inputs = np.ascontiguousarray(examples.inputs)
+    return torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy()).to(device)
 
 
 def find_device(name: str) -> torch.device:

@@ -82,4 +82,5 @@ def statistics(inputs: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[F
     centre = np.asarray(mean, np.float64).reshape(shape)
     squares = sum(np.square(inputs[piece] - centre).sum(axes) for piece in pieces)
     std = np.sqrt(np.asarray(squares, np.float64) / count).reshape(shape)
-    return centre.astype(np.float32), np.where(std > 0, std, 1.0).astype(np.float32)
+    narrow = std.astype(np.float32)  # where the smallest deviations vanish
+    return centre.astype(np.float32), np.where(narrow > 0, narrow, np.float32(1))

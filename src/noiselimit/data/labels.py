@@ -24,6 +24,9 @@ def read_labels(values: Any, source: str, what: str = "label") -> npt.NDArray[An
         array = _plain_array(array, source, what)
     if array.dtype.kind == "U":
         _refuse_missing(array == "", source, what)
+        for name in np.unique(array):
+            if not _is_text(str(name)):
+                raise InputError(f"{source}: {what} {str(name)!r} is not valid text; rename the class.")
         return array
     if array.dtype.kind not in "biuf":
         raise InputError(f"{source}: {what}s have type {array.dtype}; give whole numbers or strings.")
@@ -97,6 +100,15 @@ def _whole_numbers(array: npt.NDArray[Any], source: str, what: str) -> Labels:
             "so renumber the classes."
         )
     return array.astype(np.int64)
+
+
+def _is_text(name: str) -> bool:
+    """Whether the name can be written as UTF-8; half a surrogate pair cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse_missing(missing: npt.NDArray[np.bool_], source: str, what: str) -> None:

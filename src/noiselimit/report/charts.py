@@ -181,10 +181,10 @@ def _labels(lines: Sequence[Line], segments: list[list[list[tuple[float, float]]
     for emphasis in reversed(_DRAWING_ORDER[1:]):
         for line, parts in zip(lines, segments, strict=True):
             if line.emphasis == emphasis and parts:
-                ends.setdefault((emphasis, shorten(line.label, 20)), []).append(parts[-1][-1])
+                ends.setdefault((emphasis, line.label), []).append(parts[-1][-1])
     room = (HEIGHT - _BOTTOM - _TOP) // _LINE_HEIGHT
     return [
-        (text, emphasis, max(x for x, _ in points), sum(y for _, y in points) / len(points))
+        (shorten(text, 26), emphasis, max(x for x, _ in points), sum(y for _, y in points) / len(points))
         for (emphasis, text), points in list(ends.items())[:room]
     ]
 

@@ -1,6 +1,6 @@
 """Learning curves: the chosen run and cross-entropy stand out, the others stay faint."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,7 +71,8 @@ def _line(run: RunLine, key: str) -> Line:
     points = [(epoch, row.get(key)) for row in run.history if (epoch := known(row.get("epoch"))) is not None]
     emphasis = _emphasis(run)
     mark = run.best_epoch if emphasis == "chosen" else None
-    return Line(run_name(run), points, emphasis, run_name(run, seed=True), mark)
+    label = ", ".join([run_name(replace(run, settings={})), *run.settings.values()])  # short: values only
+    return Line(label, points, emphasis, run_name(run, seed=True), mark)
 
 
 def _emphasis(run: RunLine) -> Emphasis:

@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-import safetensors.torch
-
 from noiselimit.files import atomic_file
+from noiselimit.runs.folder import save_tensors
 from noiselimit.runs.run import Run
 
 
@@ -15,4 +14,4 @@ def export_classifier(run: Run, path: Path) -> None:
     facts = {"network": run.spec.network, **run.data.to_json()}
     metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in facts.items()}
     with atomic_file(path) as temporary:
-        safetensors.torch.save_file(tensors, temporary, metadata=metadata)
+        save_tensors(tensors, temporary, metadata)

@@ -9,6 +9,7 @@ outputs.parquet      one row per example
 """
 
 import dataclasses
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,14 @@ import pyarrow
 import pyarrow.parquet
 import safetensors
 import safetensors.torch
+from torch import Tensor
 
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, json_text
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.spec import RunSpec
 
-TABLE_METRICS = {
-    "status",
-    "failure",
+NUMBERS = {
     "best_epoch",
     "last_epoch",
     "validation_accuracy",
@@ -35,8 +35,14 @@ TABLE_METRICS = {
     "last_test_accuracy",
     "memorised_wrong_labels",
     "gap_auc",
+    "train_examples",
+    "validation_examples",
+    "test_examples",
+    "wrong_labels",
+    "cohort_seconds",
 }
-"""What tables of runs, the choice among them and `load_run` read; a run without them was altered."""
+OTHERS = {"status": str, "failure": str | None, "device": str, "versions": dict}
+"""What tables, reports and the choice among runs read of the metrics; a run without them was altered."""
 
 
 def write_run(run: Run, out: Path) -> Run:
@@ -68,10 +74,16 @@ def load_run(path: str | Path) -> Run:
     spec = RunSpec.from_json(_read_object(folder / "spec.json"), str(folder / "spec.json"))
     history = _read_lines(folder / "history.jsonl")
     metrics = _read_object(folder / "metrics.json")
-    if not metrics.keys() >= TABLE_METRICS:
+    if not metrics.keys() >= NUMBERS | OTHERS.keys() or not (
+        all(isinstance(metrics[name], int | float | None) for name in NUMBERS)
+        and all(isinstance(metrics[name], kind) for name, kind in OTHERS.items())
+    ):
         raise _altered(folder / "metrics.json")
     if len(history) != metrics["last_epoch"]:
         raise _altered(folder / "history.jsonl")
+    for name in ("weights.safetensors", "outputs.parquet"):
+        if metrics["best_epoch"] and not (folder / name).is_file():
+            raise _altered(folder / name)
     return Run(spec, _data_info(folder / "data.json"), history, metrics, path=folder)
 
 
@@ -107,8 +119,16 @@ def _write_contents(folder: Path, contents: RunContents) -> None:
         for network, state in weights.items()
         for name, tensor in state.items()
     }
-    safetensors.torch.save_file(tensors, folder / "weights.safetensors")
+    save_tensors(tensors, folder / "weights.safetensors")
     contents.outputs.to_parquet(folder / "outputs.parquet", index=False)
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write a safetensors file; what the disk refuses is an OSError, as with any other file."""
+    try:
+        safetensors.torch.save_file(tensors, path, metadata)
+    except safetensors.SafetensorError as error:
+        raise OSError(errno.EIO, str(error).strip(), str(path)) from None
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -139,15 +159,19 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
 def _data_info(path: Path) -> DataInfo:
     value = _read_object(path)
     try:
-        return DataInfo(
+        info = DataInfo(
             name=str(value["name"]),
             class_names=tuple(str(name) for name in value["class_names"]),
             input_shape=tuple(int(side) for side in value["input_shape"]),
             mean=tuple(float(number) for number in value["mean"]),
             std=tuple(float(number) for number in value["std"]),
+            highest=float(value["highest"]),
         )
     except (KeyError, TypeError, ValueError):
         raise _altered(path) from None
+    if not len(info.mean) == len(info.std) == info.input_shape[0]:
+        raise _altered(path)
+    return info
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

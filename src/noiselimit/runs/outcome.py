@@ -24,6 +24,7 @@ def make_run(
         input_shape=data.examples.input_shape,
         mean=tuple(prepared.mean.ravel().tolist()),
         std=tuple(prepared.std.ravel().tolist()),
+        highest=float(data.examples.inputs.max()),
     )
     outputs = _outputs(prepared, finished)
     metrics = {**_metrics(prepared, finished, outputs, data), **circumstances}

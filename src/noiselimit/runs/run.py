@@ -31,6 +31,8 @@ class DataInfo:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     """Of the training inputs, per channel or per feature."""
+    highest: float
+    """The largest value among all inputs, which tells bytes from fractions of them."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -72,6 +74,16 @@ class Run:
     path: Path | None = None
     in_memory: RunContents | None = None
 
+    @cached_property
+    def place(self) -> Path:
+        """Where the folder is even when the process has moved to another working folder."""
+        assert self.path is not None
+        return self.path.absolute()
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            _ = self.place  # now, while a relative path still means what it meant
+
     @property
     def failed(self) -> bool:
         """Whether training broke down; `metrics["failure"]` says why."""
@@ -95,7 +107,7 @@ class Run:
         if self.path is None or self.metrics["best_epoch"] == 0:
             where = self.path or self.spec.hash
             raise InputError(f"run {where} has no weights: {self.metrics['failure']}.")
-        return self.path
+        return self.place
 
     @cached_property
     def model(self) -> nn.Module:
@@ -110,10 +122,10 @@ class Run:
         return self._build(self.spec.predictor_network or self.spec.network, self.weights.predictor)
 
     def _build(self, network: str, state: State) -> nn.Module:
-        module = get_network(network).build(self.data.input_shape, len(self.data.class_names))
         try:
+            module = get_network(network).build(self.data.input_shape, len(self.data.class_names))
             module.load_state_dict(dict(state))
-        except RuntimeError:
+        except (RuntimeError, TypeError, ValueError, IndexError):
             raise InputError(
                 f"the weights in {self.path or 'memory'} do not fit network '{network}': the folder was "
                 "altered, so train the run again."
@@ -127,6 +139,11 @@ class Run:
             raise InputError(
                 f"inputs have shape {list(ready.shape[1:])} each, but the run was trained on "
                 f"{list(self.data.input_shape)}: give inputs like those of '{self.data.name}'."
+            )
+        if ready.ndim == 4 and ready.dtype != np.uint8 and ready.max() <= 1 < self.data.highest:
+            raise InputError(
+                f"inputs go up to {ready.max():g}, but the run was trained on values up to "
+                f"{self.data.highest:g}: scale them alike."
             )
         pieces = [ready[i : i + batch_size] for i in range(0, len(ready), batch_size)]
         with torch.inference_mode():
