@@ -49,7 +49,7 @@ def looped(module: nn.Module) -> Forward:
 def _aligned(row: Tensor) -> Tensor:
     """The row where a tensor of its own would begin: on a cache line.
 
-    Products of very few rows (a last batch of two, say) take other paths, and round otherwise, elsewhere.
+    Products of very few rows (a last batch of two, say) were seen to round otherwise elsewhere.
     """
     return row if row.data_ptr() % _CACHE_LINE == 0 else row.clone()
 

@@ -42,7 +42,7 @@ class StackedConv2d(nn.Module):
         rows, batch = x.shape[:2]
         vertical, horizontal = self.padding
         x = pad(x, (horizontal, horizontal, vertical, vertical))
-        # Two strided views and one copy. torch's own unfold launches a kernel per example on a GPU.
+        # Two strided views and one copy: on a GPU much quicker than torch's own unfold.
         patches = x.unfold(3, self.kernel[0], self.stride[0]).unfold(4, self.kernel[1], self.stride[1])
         height, width = patches.shape[3:5]
         patches = patches.permute(0, 1, 3, 4, 2, 5, 6).reshape(rows, batch * height * width, -1)
