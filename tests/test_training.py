@@ -97,6 +97,8 @@ def test_clean_labels_judge_where_they_are_known(blobs: DataSet) -> None:
         rows = np.arange(len(held)) if data.test else run.outputs.query("part == 'test'")["index"].to_numpy()
         said = run.predict_proba(held.inputs[rows]).argmax(1)
         assert run.metrics["test_accuracy"] == pytest.approx((said == examples.labels[rows]).mean(), abs=1e-9)
+        # Judging by clean labels must not pass them off as the given ones, in any part.
+        assert run.outputs["given_label"].tolist() == given[run.outputs["index"]].tolist()
 
 
 def test_a_folder_in_the_way_and_absurd_threads_get_a_sentence(blobs: DataSet, tmp_path: Path) -> None:

@@ -87,13 +87,13 @@ def block_data(
         labels = [run.examples.labels[row] for run, row in zip(runs, rows, strict=True)]
         return Part(inputs, stack(rows), stack(labels))
 
+    tested: Part | None = None
     if test is not None and test_inputs is not None:
-        everything = np.arange(len(test))
-        tested = Part(test_inputs, stack([everything] * len(runs)), stack([truest_labels(test)] * len(runs)))
+        everything, labels = np.arange(len(test)), truest_labels(test)
+        tested = Part(test_inputs, stack([everything] * len(runs)), stack([labels] * len(runs)))
     elif len(runs[0].split.test):
-        tested = part([run.split.test for run in runs])
-    else:
-        tested = None
+        held_out = [truest_labels(run.examples)[run.split.test] for run in runs]
+        tested = Part(inputs, stack([run.split.test for run in runs]), stack(held_out))
     return BlockData(
         train=part([run.split.train for run in runs]),
         validation=part([run.split.validation for run in runs]),

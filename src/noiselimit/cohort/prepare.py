@@ -30,10 +30,7 @@ class PreparedRun:
 
 
 def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
-    """Split, then noise on everything but the test examples, then statistics of the training inputs.
-
-    The test examples are judged by their clean labels where those are known.
-    """
+    """Split, then noise on everything but the test examples, then statistics of the training inputs."""
     split = split_examples(
         len(data.examples),
         spec.seed,
@@ -48,13 +45,13 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
         )
     noisy = spec.noise.apply(data.examples, spec.seed)
     labels = noisy.labels.copy()
-    labels[split.test] = truest_labels(data.examples)[split.test]
+    labels[split.test] = data.examples.labels[split.test]
     mean, std = statistics(data.examples.inputs, split.train)
     return PreparedRun(dataclasses.replace(noisy, labels=labels), split, mean, std)
 
 
 def truest_labels(examples: Examples) -> npt.NDArray[np.int64]:
-    """The clean labels where they are known, else the given ones."""
+    """The clean labels where they are known, else the given ones: what test accuracy is measured by."""
     return examples.labels if examples.clean_labels is None else examples.clean_labels
 
 

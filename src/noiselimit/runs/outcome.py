@@ -27,7 +27,7 @@ def make_run(
         highest=float(data.examples.inputs.max()),
     )
     outputs = _outputs(prepared, finished)
-    metrics = {**_metrics(prepared, finished, outputs, data), **circumstances}
+    metrics = {**_metrics(prepared, finished, data), **circumstances}
     contents = None
     if finished.best_epoch > 0:
         contents = RunContents(Weights(finished.classifier, finished.predictor), outputs)
@@ -75,9 +75,7 @@ def _judge(said: Scores) -> np.ndarray[Any, np.dtype[np.float32]]:
     return (said.classifier if said.predictor is None else said.predictor).numpy()
 
 
-def _metrics(
-    prepared: PreparedRun, finished: Finished, outputs: pd.DataFrame, data: DataSet
-) -> dict[str, Any]:
+def _metrics(prepared: PreparedRun, finished: Finished, data: DataSet) -> dict[str, Any]:
     train = prepared.split.train
     given = prepared.examples.labels[train]
     wrong = prepared.examples.wrong

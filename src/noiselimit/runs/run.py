@@ -64,7 +64,7 @@ class RunContents:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One finished training. `contents` are in memory, or else in the folder `path`."""
+    """One finished training. Weights and outputs are in memory, or else read from the folder `path`."""
 
     spec: RunSpec
     data: DataInfo
