@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.data.examples import DataSet
+from noiselimit.data.lazy import highest_value
 from noiselimit.noise import noise_to_json
 from noiselimit.report import Report, RunLine, Suspect, result_sentence
 from noiselimit.runs import Run, choose
@@ -153,10 +154,10 @@ def _shown(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
     if inputs.ndim == 2:
         return [{"values": ", ".join(f"{value:.4g}" for value in inputs[row][:8])} for row in rows]
     # Whole-number pictures need not use the full range: digits end at 16. One scale for all keeps them alike.
-    scale = max(1, inputs.max()) if inputs.dtype == np.uint8 else 1
+    scale = max(1.0, highest_value(inputs)) if inputs.dtype == np.uint8 else 1
     # Opacity is left out; of channels that are no colours, the first stands for the picture.
     colours = {1: 1, 3: 3, 4: 3}.get(inputs.shape[1], 1)
-    return [{"image": inputs[row, :colours] / scale} for row in rows]
+    return [{"image": inputs[row][:colours] / scale} for row in rows]
 
 
 def _facts(runs: Sequence[Run]) -> dict[str, str]:

@@ -89,14 +89,14 @@ def test_a_folder_of_its_own_does_not_hide_a_known_name(tmp_path, monkeypatch):
         ("quokka", "^unknown data set 'quokka': choose one of digits, mnist"),
         ("absent.npz", r"^absent\.npz: there is no such file or folder; check the path"),
         ("some/where", "^some/where: there is no such file or folder"),
-        ("table.csv", r"^table\.csv: data must be an \.npz file or a folder in MNIST's idx format; convert"),
+        ("table.xls", r"^table\.xls: data must be a folder or a file ending in"),
         ("empty", "^empty: there is no file train-images-idx3-ubyte"),
         ("", "^unknown data set '': choose one of"),
     ],
 )
 def test_what_is_no_data_set(tmp_path, monkeypatch, load, text, sentence):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "table.csv").touch()
+    (tmp_path / "table.xls").touch()
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=sentence):
         load(text)

@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import DataSet, Examples
+from noiselimit.data.lazy import Inputs
 from noiselimit.errors import InputError
 from noiselimit.spec import RunSpec, problem
 from noiselimit.split import Split, split_examples
@@ -65,7 +65,7 @@ def prepare_all(specs: Sequence[RunSpec], data: DataSet) -> list[PreparedRun]:
     return [made[key] for key in keys]
 
 
-def statistics(inputs: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+def statistics(inputs: Inputs, rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Mean and standard deviation over examples (and pixels); a constant channel or feature gets std 1.
 
     Two passes in pieces: the squares of a large mean would drown a small deviation, and a float64 copy of

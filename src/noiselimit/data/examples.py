@@ -2,16 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.inputs import canonical_inputs
+from noiselimit.data.inputs import as_array, canonical_inputs
 from noiselimit.data.labels import Labels, encode_labels, find_class_names, read_labels
+from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
+from noiselimit.data.table import Table
 from noiselimit.errors import InputError
 
 
@@ -19,10 +21,12 @@ from noiselimit.errors import InputError
 class Examples:
     """Inputs and labels in canonical form; `make_examples` brings anything else to it and checks it."""
 
-    inputs: npt.NDArray[Any]  # [n, features] float32, or [n, channels, height, width] uint8 or float32
+    inputs: Inputs  # [n, features] float32, or [n, channels, height, width] uint8 or float32
     labels: Labels  # [n], as given: some of them may be wrong
     class_names: tuple[str, ...]
     clean_labels: Labels | None = None  # [n]
+    weights: npt.NDArray[np.float32] | None = None  # [n] ≥ 0: how much each example counts in training
+    label_sets: Mapping[str, Labels] = field(default_factory=dict)  # other given labels [n] by name
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -47,13 +51,27 @@ class Examples:
         """A digest of the content: equal for equal examples, wherever they were read from."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(json.dumps(self.class_names).encode())
-        for array in (self.inputs, self.labels, self.clean_labels):
-            if array is None:
-                digest.update(b"none")
-            else:
-                digest.update(f"{array.dtype.str}{array.shape}".encode())
-                digest.update(np.ascontiguousarray(array).data)
+        if isinstance(self.inputs, LazyInputs):
+            digest.update(self.inputs.digest)
+        else:
+            _add_array(digest, self.inputs)
+        _add_array(digest, self.labels)
+        _add_array(digest, self.clean_labels)
+        # Only where there are any, so that data without them keep their fingerprint of old.
+        if self.weights is not None:
+            _add_array(digest, self.weights)
+        for name in sorted(self.label_sets):
+            digest.update(name.encode())
+            _add_array(digest, self.label_sets[name])
         return digest.hexdigest()
+
+
+def _add_array(digest: "hashlib.blake2b", array: npt.NDArray[Any] | None) -> None:
+    if array is None:
+        digest.update(b"none")
+    else:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +81,10 @@ class DataSet:
     name: str
     examples: Examples
     test: Examples | None = None
+    table: Table | None = None
+    """How rows of a table became inputs, for data that were one: new rows are encoded alike."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of a RunSpec that the command line takes for these data where the user names none."""
 
     def __post_init__(self) -> None:
         if self.test is None:
@@ -85,12 +107,13 @@ class DataSet:
         return hashlib.blake2b(":".join(parts).encode(), digest_size=16).hexdigest()
 
 
-def _scales(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[str, str]:
+def _scales(first: Inputs, second: Inputs) -> tuple[str, str]:
     """How two sets of pictures are scaled, where one holds bytes and the other fractions of them."""
+    both = (first, second)
     if first.dtype == second.dtype:
         return "alike", "alike"
     sizes = [
-        "up to 1" if part.dtype != np.uint8 and part.max() <= 1 else "up to 255" for part in (first, second)
+        "up to 1" if part.dtype != np.uint8 and highest_value(part) <= 1 else "up to 255" for part in both
     ]
     return sizes[0], sizes[1]
 
@@ -101,6 +124,8 @@ def make_examples(
     *,
     class_names: Sequence[str] | None = None,
     clean_labels: Any = None,
+    weights: Any = None,
+    label_sets: Mapping[str, Any] | None = None,
     source: str = "inputs",
     may_lack_classes: bool = False,
 ) -> Examples:
@@ -109,7 +134,7 @@ def make_examples(
     Labels are numbers 0 … k − 1 or strings; without `class_names`, the classes are those that occur.
     `source` names the data in messages. `may_lack_classes` is for a test part, which need not have them all.
     """
-    ready_inputs = canonical_inputs(inputs, source)
+    ready_inputs = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, source)
     given = _labels_for(ready_inputs, labels, source, "label")
     names = find_class_names(given, source) if class_names is None else _checked_names(class_names, source)
     if len(names) < 2:
@@ -120,10 +145,38 @@ def make_examples(
     if clean_labels is not None:
         clean = _labels_for(ready_inputs, clean_labels, source, "clean label")
         clean_labels = encode_labels(clean, names, source, "clean label")
-    return Examples(ready_inputs, encoded, names, clean_labels)
+    others = {
+        name: encode_labels(
+            _labels_for(ready_inputs, other, source, f"{name} label"), names, source, f"{name} label"
+        )
+        for name, other in (label_sets or {}).items()
+    }
+    return Examples(
+        ready_inputs, encoded, names, clean_labels, _checked_weights(ready_inputs, weights, source), others
+    )
 
 
-def _labels_for(inputs: npt.NDArray[Any], labels: Any, source: str, what: str) -> npt.NDArray[Any]:
+def _checked_weights(inputs: Inputs, weights: Any, source: str) -> npt.NDArray[np.float32] | None:
+    if weights is None:
+        return None
+    array = as_array(weights, source, "weights")
+    if array.shape != (len(inputs),) or array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{source}: weights have shape {list(array.shape)} and type {array.dtype}; "
+            f"give one number per example, {len(inputs)} in all."
+        )
+    with np.errstate(over="ignore"):
+        converted = array.astype(np.float32)
+    possible = np.isfinite(converted) & (converted >= 0)
+    if not possible.all():
+        row = int(np.argmin(possible))
+        raise InputError(f"{source}: the weight in row {row} is {array[row]}; give a finite number ≥ 0.")
+    if not converted.any():
+        raise InputError(f"{source}: all weights are 0; give some examples a weight above 0.")
+    return converted
+
+
+def _labels_for(inputs: Inputs, labels: Any, source: str, what: str) -> npt.NDArray[Any]:
     """Labels as numbers or strings, one for each input."""
     array = read_labels(labels, source, what)
     if len(array) != len(inputs):

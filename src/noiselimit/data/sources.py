@@ -4,15 +4,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy.typing as npt
 
 from noiselimit.data.digits import digits
 from noiselimit.data.examples import DataSet
 from noiselimit.data.idx import holds_idx, read_idx_folder
+from noiselimit.data.lazy import Inputs
 from noiselimit.data.mnist import Progress, download_mnist, mnist
 from noiselimit.data.npz import read_npz, read_npz_inputs
+from noiselimit.data.reading import Reading
+from noiselimit.data.table import Table
 from noiselimit.errors import InputError, unknown
 
 VARIABLE = "NOISELIMIT_DATA"
@@ -23,14 +23,44 @@ class Stored:
     """A data set whose files lie in a folder that the user names."""
 
     is_in: Callable[[Path], bool]
-    read: Callable[[Path], DataSet]
-    download: Callable[[Path, Progress | None], None]
+    read: Callable[[Path, Reading], DataSet]
+    download: Callable[[Path, Progress | None], None] | None
+    """None where the data may be had from their authors only."""
 
 
-# A new data set is a new file beside this one and a line here.
+@dataclass(frozen=True)
+class FolderFormat:
+    """A kind of folder that anybody's data may come in."""
+
+    is_in: Callable[[Path], bool]
+    read: Callable[[Path, Reading], DataSet]
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A kind of file that anybody's data may come in."""
+
+    read: Callable[[Path, Reading], DataSet]
+    read_inputs: Callable[[Path, bool, Table | None], Inputs]
+    """(path, whether of the test part, how the run's table was encoded) → inputs; labels are not needed."""
+
+
+# A new data set or format is a new file beside this one and a line here.
 DATA_SETS: dict[str, Callable[[], DataSet] | Stored] = {
     "digits": digits,
-    "mnist": Stored(holds_idx, mnist, lambda folder, progress: download_mnist(folder, progress=progress)),
+    "mnist": Stored(
+        holds_idx,
+        lambda folder, reading: mnist(folder),
+        lambda folder, progress: download_mnist(folder, progress=progress),
+    ),
+}
+FOLDER_FORMATS: tuple[FolderFormat, ...] = (
+    FolderFormat(holds_idx, lambda folder, reading: read_idx_folder(folder)),
+)
+FILE_FORMATS: dict[str, FileFormat] = {
+    ".npz": FileFormat(
+        lambda path, reading: read_npz(path), lambda path, test, table: read_npz_inputs(path, test=test)
+    ),
 }
 
 
@@ -39,19 +69,23 @@ def load_data(
     data_dir: str | Path | None = None,
     download: bool = False,
     progress: Progress | None = None,
+    reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> DataSet:
-    """A data set by name, or from a path: a folder in idx format or an .npz file.
+    """A data set by name, or from a path: a folder or a file in one of the formats above.
 
     Stored data sets are looked for in `data_dir`, else in the folder that NOISELIMIT_DATA names.
     """
     text = os.fspath(name_or_path)
     entry = DATA_SETS.get(text)
     if isinstance(entry, Stored):
-        return entry.read(_find_folder(text, entry, data_dir, download, progress))
+        return entry.read(_find_folder(text, entry, data_dir, download, progress), reading)
     if entry is not None:
         return entry()
     path = _existing_path(text)
-    return read_idx_folder(path) if path.is_dir() else read_npz(path)
+    if path.is_file():
+        return FILE_FORMATS[path.suffix].read(path, reading)
+    found = next((folder for folder in FOLDER_FORMATS if folder.is_in(path)), FOLDER_FORMATS[-1])
+    return found.read(path, reading)  # the last format, the most general, says what it misses
 
 
 def load_inputs(
@@ -61,30 +95,33 @@ def load_inputs(
     progress: Progress | None = None,
     *,
     test: bool = False,
-) -> npt.NDArray[Any]:
+    table: Table | None = None,
+    reading: Reading = Reading(),  # noqa: B008 - frozen
+) -> Inputs:
     """The inputs [n, …] to predict for: those that `load_data` would train on, or the test part.
 
-    Labels are neither needed nor read from an .npz file, so one with inputs alone will do.
+    Labels are neither needed nor read from a file, so one with inputs alone will do. `table` is how the run
+    that is to predict encoded its table, if it had one.
     """
     text = os.fspath(name_or_path)
     if text not in DATA_SETS and (path := _existing_path(text)).is_file():
-        return read_npz_inputs(path, test=test)
-    data = load_data(text, data_dir, download, progress)
+        return FILE_FORMATS[path.suffix].read_inputs(path, test, table)
+    data = load_data(text, data_dir, download, progress, reading)
     if test and data.test is None:
         raise InputError(f"{text}: there is no test part; leave out --test.")
     return data.test.inputs if test and data.test else data.examples.inputs
 
 
 def _existing_path(text: str) -> Path:
-    """The folder or .npz file of that name; nothing else can be read."""
+    """The folder or file of that name, if its kind can be read."""
     path = Path(text)
     if not text:  # which Path would take for the current folder
         raise unknown("data set", text, DATA_SETS)
-    if path.is_dir() or (path.is_file() and path.suffix == ".npz"):
+    if path.is_dir() or (path.is_file() and path.suffix in FILE_FORMATS):
         return path
     if path.exists():
         raise InputError(
-            f"{text}: data must be an .npz file or a folder in MNIST's idx format; convert this file."
+            f"{text}: data must be a folder or a file ending in {', '.join(FILE_FORMATS)}; convert this file."
         )
     if path.suffix or len(path.parts) > 1:
         raise InputError(f"{text}: there is no such file or folder; check the path.")
@@ -104,6 +141,11 @@ def _find_folder(
     folders = (Path(parent) / name, Path(parent))
     folder = next((folder for folder in folders if entry.is_in(folder)), None)
     if download:
+        if entry.download is None:
+            raise InputError(
+                f"{name}: its authors hand the files out themselves; ask them, leave out --download and "
+                f"name the folder with --data-dir or {VARIABLE}."
+            )
         entry.download(folder or folders[0], progress)
         return folder or folders[0]
     if folder is None:

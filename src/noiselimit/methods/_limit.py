@@ -32,9 +32,9 @@ def limit_loss(batch: Batch, hyper: Hyper, predictor_error: PredictorError) -> T
     if batch.draws is not None:
         g = g + hyper["sigma"][:, None, None] * batch.draws
 
-    classifier_term = (batch.logits * g).sum(-1).mean(-1)
-    predictor_term = predictor_error(s - y).mean(-1)
-    penalty = mu.square().sum(-1).mean(-1)
+    classifier_term = batch.mean((batch.logits * g).sum(-1))
+    predictor_term = batch.mean(predictor_error(s - y))
+    penalty = batch.mean(mu.square().sum(-1))
     return classifier_term + predictor_term + hyper["beta"] * penalty
 
 

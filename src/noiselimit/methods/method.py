@@ -25,10 +25,16 @@ class Batch:
     """[K, B, C] outputs r of the predictor, for methods that need one."""
     draws: Tensor | None = None
     """[K, B, C] independent zero-mean, unit-variance draws, for methods that sample."""
+    weights: Tensor | None = None
+    """[K, B] how much each example counts, 1 on average over the training examples; None: all alike."""
+    transition: Tensor | None = None
+    """[K, C, C] probability of given label j for clean label i, for methods that correct by it."""
     step: Tensor | None = None
     """[] number of optimiser steps taken so far, int64."""
-    extras: Mapping[str, Tensor] = field(default_factory=dict)
-    """Fixed tensors of a row, such as a transition matrix [K, C, C]."""
+
+    def mean(self, values: Tensor) -> Tensor:
+        """[K]: the mean over the batch of one value per example, [K, B], each counted by its weight."""
+        return (values if self.weights is None else values * self.weights).mean(-1)
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,13 @@ class Method:
     needs_predictor: bool = False
     draws: Literal["gaussian", "laplace"] | None = None
     """The distribution of `Batch.draws`, if the method samples."""
+    starts: Literal["classifier", "predictor"] | None = None
+    """The network that takes over the weights of the best CE run on the same problem, or None."""
+    transition: Callable[[Tensor], Tensor] | None = None
+    """How `Batch.transition` [C, C] is estimated where the user gives none: from the class probabilities
+    [n, C] that the starting classifier gives the training examples."""
+    head_bias: bool = True
+    """Whether the classifier's last layer has a bias; the soft penalty's derivation has none."""
 
 
 def onehot(labels: Tensor, classes: int, dtype: torch.dtype) -> Tensor:

@@ -9,6 +9,7 @@ import pandas as pd
 from noiselimit.cohort.outcome import Finished, Scores
 from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.data.examples import DataSet
+from noiselimit.data.lazy import highest_value
 from noiselimit.runs import scores
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.spec import RunSpec
@@ -24,7 +25,7 @@ def make_run(
         input_shape=data.examples.input_shape,
         mean=tuple(prepared.mean.ravel().tolist()),
         std=tuple(prepared.std.ravel().tolist()),
-        highest=float(data.examples.inputs.max()),
+        highest=highest_value(data.examples.inputs),
     )
     outputs = _outputs(prepared, finished)
     metrics = {**_metrics(prepared, finished, data), **circumstances}
