@@ -27,6 +27,7 @@ class Examples:
     clean_labels: Labels | None = None  # [n]
     weights: npt.NDArray[np.float32] | None = None  # [n] ≥ 0: how much each example counts in training
     label_sets: Mapping[str, Labels] = field(default_factory=dict)  # other given labels [n] by name
+    names: Sequence[str] | None = None  # [n] what each example is called where it came from, such as a file
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -85,6 +86,8 @@ class DataSet:
     """How rows of a table became inputs, for data that were one: new rows are encoded alike."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Settings of a RunSpec that the command line takes for these data where the user names none."""
+    notes: tuple[str, ...] = ()
+    """What reading the data had to tell, such as pictures that were skipped."""
 
     def __post_init__(self) -> None:
         if self.test is None:
@@ -126,6 +129,7 @@ def make_examples(
     clean_labels: Any = None,
     weights: Any = None,
     label_sets: Mapping[str, Any] | None = None,
+    names: Sequence[str] | None = None,
     source: str = "inputs",
     may_lack_classes: bool = False,
 ) -> Examples:
@@ -136,23 +140,29 @@ def make_examples(
     """
     ready_inputs = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, source)
     given = _labels_for(ready_inputs, labels, source, "label")
-    names = find_class_names(given, source) if class_names is None else _checked_names(class_names, source)
-    if len(names) < 2:
+    classes = find_class_names(given, source) if class_names is None else _checked_names(class_names, source)
+    if len(classes) < 2:
         raise InputError(f"{source}: there is only one class; a classifier needs examples of at least two.")
-    encoded = encode_labels(given, names, source)
+    encoded = encode_labels(given, classes, source)
     if not may_lack_classes:
-        _require_every_class(encoded, names, source)
+        _require_every_class(encoded, classes, source)
     if clean_labels is not None:
         clean = _labels_for(ready_inputs, clean_labels, source, "clean label")
-        clean_labels = encode_labels(clean, names, source, "clean label")
+        clean_labels = encode_labels(clean, classes, source, "clean label")
     others = {
         name: encode_labels(
-            _labels_for(ready_inputs, other, source, f"{name} label"), names, source, f"{name} label"
+            _labels_for(ready_inputs, other, source, f"{name} label"), classes, source, f"{name} label"
         )
         for name, other in (label_sets or {}).items()
     }
     return Examples(
-        ready_inputs, encoded, names, clean_labels, _checked_weights(ready_inputs, weights, source), others
+        ready_inputs,
+        encoded,
+        classes,
+        clean_labels,
+        _checked_weights(ready_inputs, weights, source),
+        others,
+        names,
     )
 
 
