@@ -1,0 +1,121 @@
+"""Tables from files: CSV (separated by comma, semicolon or tab, in UTF-8) and Parquet."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+
+from noiselimit.data.columns import Categorical
+from noiselimit.data.examples import DataSet
+from noiselimit.data.frame import frame_data_set
+from noiselimit.data.reading import Reading
+from noiselimit.data.table import Table, require_distinct_names
+from noiselimit.errors import InputError
+
+HEADER_BYTES = 2**16  # where the separator is looked for
+
+
+def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noqa: B008 - frozen
+    """The examples in a table: one row each, and a column of labels among those of the inputs.
+
+    Labels are in the column called 'label' where the reading names no other, clean ones likewise in
+    'clean_label' if there is one; weights only where a column is named.
+    """
+    frame = _read_frame(path)
+    has_clean = reading.clean_label is not None or "clean_label" in frame.columns
+    wanted = {
+        "label": reading.label or "label",
+        "clean-label": (reading.clean_label or "clean_label") if has_clean else None,
+        "weight": reading.weight,
+    }
+    names = [name for name in wanted.values() if name is not None]
+    for option, name in wanted.items():
+        if name is not None and name not in frame.columns:
+            raise _no_column(path, option, name, [c for c in frame.columns if c not in names])
+        if names.count(name or "") > 1:
+            raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
+    columns = {option: None if name is None else frame.pop(name) for option, name in wanted.items()}
+    return frame_data_set(
+        frame,
+        columns["label"],
+        name=path.stem,
+        source=str(path),
+        clean_labels=columns["clean-label"],
+        weights=columns["weight"],
+    )
+
+
+def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
+    """Features [n, features] of the rows, encoded as the run's table was; labels need not be there."""
+    if table is None:
+        raise InputError(
+            f"{path}: the run was not trained on a table with named columns; give inputs as in its training."
+        )
+    if test:
+        raise InputError(f"{path}: a table has no test part; leave out --test.")
+    names = [column.name for column in table.columns if isinstance(column, Categorical)]
+    frame = _read_frame(path, names)
+    if not len(frame):
+        raise InputError(f"{path}: there are no rows; add some to predict for.")
+    return table.encode(frame, str(path))
+
+
+def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
+    """All columns. In a CSV, those in `text_columns` stay as they are spelled, even where all are numbers."""
+    try:
+        if path.suffix == ".parquet":
+            content = pyarrow.parquet.ParquetFile(path).read()
+        else:
+            content = _read_csv(path, text_columns)
+        require_distinct_names(content.column_names, str(path))
+        # Column by column, so that there are not two copies of everything at a time.
+        frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True)
+        return frame
+    except InputError:
+        raise
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}: the column names are not in UTF-8; save the file in that encoding."
+        ) from None
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
+        kind = "a Parquet file" if path.suffix == ".parquet" else "a table with as many cells in every line"
+        raise InputError(f"{path}: cannot be read ({reason}); give {kind}.") from None
+
+
+def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
+    return pyarrow.csv.read_csv(
+        path,
+        read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
+        parse_options=pyarrow.csv.ParseOptions(delimiter=_separator(path), newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types={name: pyarrow.string() for name in text_columns},
+            true_values=[],  # else 'true' and 'True' would be one name here and two in a column with more
+            false_values=[],
+        ),
+    )
+
+
+def _separator(path: Path) -> str:
+    """The one of comma, semicolon and tab that occurs most often between the column names."""
+    if path.suffix == ".tsv":
+        return "\t"
+    with path.open("rb") as file:
+        header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
+    unquoted = re.sub(rb'"[^"]*"', b"", header[0]) if header else b""
+    return max(",;\t", key=lambda separator: unquoted.count(separator.encode()))
+
+
+def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
+    close = difflib.get_close_matches(name, others, n=1)
+    remedy = f"did you mean --{option} {close[0]}?" if close else f"name one with --{option}."
+    shown = ", ".join(others[:20]) + (", …" if len(others) > 20 else "")
+    return InputError(f"{path}: there is no column '{name}' but {shown or 'no other'}; {remedy}")

@@ -1,0 +1,81 @@
+"""Which columns of a table are numbers and which are names: decided on the rows to train on."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from noiselimit.data.columns import MISSING, Categorical, Numeric, as_texts, kind_of
+from noiselimit.data.table import Table, require_distinct_names
+from noiselimit.errors import InputError
+
+MOST_CATEGORIES = 1000
+"""Each is a feature, so more would fill the memory with zeros."""
+SURELY_NAMES = 100
+"""Up to so many categories a column is taken for names even if there are few rows for each."""
+FEW = 20
+"""Up to so many categories a column may mix spelled numbers with words, such as the sizes 38, 40, XL."""
+
+
+def fit_table(frame: pd.DataFrame, source: str) -> Table:
+    """The encoding of the frame's columns, in their order; constant ones are kept."""
+    require_distinct_names(frame.columns, source)
+    if not len(frame.columns):
+        raise InputError(f"{source}: there is no column beside the labels; add the inputs.")
+    if not len(frame):
+        raise InputError(f"{source}: there are no rows; add examples.")
+    return Table(tuple(_fit(name, frame[name], source) for name in frame.columns))
+
+
+def _fit(name: str, values: "pd.Series[Any]", source: str) -> Numeric | Categorical:
+    if kind_of(values, source) == "numbers":
+        return Numeric(name)
+    codes, texts = as_texts(values)
+    column = f"{source}: column '{name}'"
+    if not isinstance(values.dtype, pd.CategoricalDtype):  # there the user has said that they are names
+        _refuse_spoilt_numbers(codes, texts, column)
+        if len(texts) > SURELY_NAMES and 2 * len(texts) > len(codes):
+            raise InputError(
+                f"{column} has {len(texts)} different values in {len(codes)} rows and looks like an "
+                "identifier; remove it."
+            )
+    if len(texts) > MOST_CATEGORIES:
+        raise InputError(
+            f"{column} has {len(texts)} different values, more than {MOST_CATEGORIES}; "
+            "join the rare ones or remove the column."
+        )
+    if not _can_be_written([name, *texts]):
+        raise InputError(f"{column} holds text that is not valid Unicode; correct or remove it.")
+    return Categorical(name, tuple(texts))
+
+
+def _refuse_spoilt_numbers(codes: npt.NDArray[np.int64], texts: list[str], column: str) -> None:
+    """A column of numbers that became text because of a word or a decimal comma is not meant as names."""
+    if len(texts) <= FEW:
+        return
+    plain = _are_numbers(texts)
+    nearly = _are_numbers([text.replace(",", ".") for text in texts])
+    present = np.array(texts, dtype=object) != MISSING
+    rows = np.bincount(codes, minlength=len(texts))
+    spoilt = present & ~plain
+    if spoilt.any() and rows[nearly].sum() >= 0.9 * rows[present].sum():
+        row = int(np.argmax(spoilt[codes]))
+        raise InputError(
+            f"{column} holds numbers but '{texts[codes[row]]}' in row {row}; write a number with a decimal "
+            "point there, or a letter before every value if they are names."
+        )
+
+
+def _are_numbers(texts: list[str]) -> npt.NDArray[np.bool_]:
+    parsed = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    return np.asarray(parsed.notna(), dtype=bool)
+
+
+def _can_be_written(texts: list[str]) -> bool:
+    """Whether the texts can be UTF-8; half a surrogate pair cannot."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
