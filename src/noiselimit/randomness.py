@@ -22,6 +22,7 @@ class Stream(IntEnum):
     ORDER = 4
     AUGMENTATION = 5
     SAMPLING = 6
+    DROPOUT = 7
 
 
 def mix(value: int) -> int:

@@ -1,9 +1,20 @@
 """The networks by name. A module here that defines NETWORKS is found by itself."""
 
+from noiselimit.networks.architecture import Architecture, check_name, is_dotted
+from noiselimit.networks.initial import Role
 from noiselimit.networks.network import Network
 from noiselimit.registry import discover, find
 
-__all__ = ["NETWORKS", "Network", "fitting_network", "get_network"]
+__all__ = [
+    "NETWORKS",
+    "Architecture",
+    "Network",
+    "Role",
+    "check_name",
+    "fitting_network",
+    "get_network",
+    "is_dotted",
+]
 
 NETWORKS = discover(__name__, "NETWORKS", Network)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from noiselimit.networks.dropout import relu
 from noiselimit.networks.network import Network, convolution, feature_count
 
 
@@ -11,7 +12,11 @@ class Cnn(nn.Module):
     """[B, channels, height, width] → logits [B, classes], features [B, 128]."""
 
     def __init__(
-        self, input_shape: tuple[int, ...], classes: int, layers: Sequence[tuple[int, int, int, int]]
+        self,
+        input_shape: tuple[int, ...],
+        classes: int,
+        dropout: float,
+        layers: Sequence[tuple[int, int, int, int]],
     ) -> None:
         """`layers`: filters, kernel size, stride and padding of each convolution."""
         super().__init__()
@@ -22,7 +27,7 @@ class Cnn(nn.Module):
             channels = filters
         self.convolutions = nn.Sequential(*modules, nn.Flatten(-3))
         width = feature_count(self.convolutions, input_shape)
-        self.hidden = nn.Sequential(nn.Linear(width, 128), nn.ReLU())
+        self.hidden = nn.Sequential(nn.Linear(width, 128), relu(dropout))
         self.head = nn.Linear(128, classes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -30,14 +35,14 @@ class Cnn(nn.Module):
         return self.head(features), features
 
 
-def mnist_cnn(input_shape: tuple[int, ...], classes: int) -> nn.Module:
+def mnist_cnn(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
     """The paper's: four convolutions that leave one pixel of 28 × 28, then 128 units."""
-    return Cnn(input_shape, classes, [(32, 4, 2, 1), (32, 4, 2, 1), (64, 3, 2, 0), (256, 3, 1, 0)])
+    return Cnn(input_shape, classes, dropout, [(32, 4, 2, 1), (32, 4, 2, 1), (64, 3, 2, 0), (256, 3, 1, 0)])
 
 
-def small_cnn(input_shape: tuple[int, ...], classes: int) -> nn.Module:
+def small_cnn(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
     """Three convolutions for pictures such as scikit-learn's 8 × 8 digits."""
-    return Cnn(input_shape, classes, [(16, 3, 1, 1), (32, 3, 2, 1), (64, 3, 2, 1)])
+    return Cnn(input_shape, classes, dropout, [(16, 3, 1, 1), (32, 3, 2, 1), (64, 3, 2, 1)])
 
 
 NETWORKS = (

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from noiselimit.networks.dropout import dropout_keys
 from noiselimit.randomness import Stream, uniforms
 
 
@@ -18,7 +19,7 @@ class Role(IntEnum):
 
 def initial_state(network: nn.Module, seed: int, role: Role) -> dict[str, Tensor]:
     """A state dict drawn as PyTorch would by default: uniform within ±1/√fan-in, batch-norm one and zero."""
-    state = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
+    state = own_state(network)
     drawn = 0
     for path, module in network.named_modules():
         if isinstance(module, nn.Linear | nn.Conv2d):
@@ -27,7 +28,12 @@ def initial_state(network: nn.Module, seed: int, role: Role) -> dict[str, Tensor
                 key = f"{path}.{name}"
                 state[key] = _within(fan_in**-0.5, state[key].shape, seed, 2 * drawn + role)
                 drawn += 1
-    return state
+    return state | dropout_keys(network, seed, role)
+
+
+def own_state(network: nn.Module) -> dict[str, Tensor]:
+    """A copy of the weights and statistics that the network has."""
+    return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
 
 
 def _within(bound: float, shape: torch.Size, seed: int, step: int) -> Tensor:

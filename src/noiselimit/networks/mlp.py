@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
+from noiselimit.networks.dropout import relu
 from noiselimit.networks.network import Network
 
 
@@ -12,7 +13,14 @@ class Mlp(nn.Module):
     """[B, ...] → logits [B, classes], features [B, width]."""
 
     def __init__(
-        self, input_shape: tuple[int, ...], classes: int, *, width: int, depth: int, batch_norm: bool
+        self,
+        input_shape: tuple[int, ...],
+        classes: int,
+        dropout: float,
+        *,
+        width: int,
+        depth: int,
+        batch_norm: bool,
     ) -> None:
         super().__init__()
         widths = [math.prod(input_shape)] + [width] * depth
@@ -22,7 +30,7 @@ class Mlp(nn.Module):
             layers.append(nn.Linear(before, after, bias=not batch_norm))
             if batch_norm:
                 layers.append(nn.BatchNorm1d(after))
-            layers.append(nn.ReLU())
+            layers.append(relu(dropout))
         self.body = nn.Sequential(*layers)
         self.head = nn.Linear(width, classes)
 
@@ -31,14 +39,14 @@ class Mlp(nn.Module):
         return self.head(features), features
 
 
-def feature_mlp(input_shape: tuple[int, ...], classes: int) -> nn.Module:
+def feature_mlp(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
     """Two layers of 256 with batch-norm, for rows of a table."""
-    return Mlp(input_shape, classes, width=256, depth=2, batch_norm=True)
+    return Mlp(input_shape, classes, dropout, width=256, depth=2, batch_norm=True)
 
 
-def paper_mlp(input_shape: tuple[int, ...], classes: int) -> nn.Module:
+def paper_mlp(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
     """Four layers of 512 ReLU units and nothing else, as the paper's Fig. 1 names it."""
-    return Mlp(input_shape, classes, width=512, depth=4, batch_norm=False)
+    return Mlp(input_shape, classes, dropout, width=512, depth=4, batch_norm=False)
 
 
 NETWORKS = (

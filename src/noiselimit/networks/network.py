@@ -1,16 +1,19 @@
 """What a network is to the rest of the package: an ordinary module that returns (logits, features)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from torch import nn
 
 from noiselimit.errors import InputError
 
-Build = Callable[[tuple[int, ...], int], nn.Module]
-"""(shape of one input, number of classes) → module."""
+
+class Build(Protocol):
+    """How an architecture becomes a module with fresh weights."""
+
+    def __call__(self, input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
+        """(shape of one input, number of classes, share dropped) → module that returns (logits, features)."""
 
 
 @dataclass(frozen=True)

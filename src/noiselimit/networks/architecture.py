@@ -1,0 +1,101 @@
+"""What is built: a network of ours or somebody else's, with its dropout, head and frozen features."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from noiselimit import (
+    networks,
+)  # read when called: the package is not complete yet when this file is imported
+from noiselimit.errors import InputError, number, unknown
+from noiselimit.networks.dotted import is_dotted
+from noiselimit.networks.dropout import dropout_keys
+from noiselimit.networks.foreign import check_network, foreign_network
+from noiselimit.networks.frozen import FrozenFeatures, check_features, features_module
+from noiselimit.networks.head import remove_head_bias
+from noiselimit.networks.initial import Role, initial_state, own_state
+from noiselimit.randomness import Stream, step_key, stream_key
+
+__all__ = ["Architecture", "check_name", "is_dotted"]
+
+
+def check_name(name: object) -> None:
+    """Refuse what is neither a registered name nor written as a dotted path; imports nobody's code."""
+    if not is_dotted(name) and name not in list(networks.NETWORKS):  # a list, for what cannot be hashed
+        raise unknown("network", name, networks.NETWORKS)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Everything that decides which parameters a network has; equal architectures can share a cohort.
+
+    Creating one imports nothing. Only `check`, `build` and `initial_state` run the code at a dotted path.
+    """
+
+    name: str
+    """A registered name, or the dotted path 'package.module:factory' of factory(input_shape, classes)."""
+    dropout: float = 0.0
+    """Share of units dropped in training."""
+    head_bias: bool = True
+    """Whether the last layer has a bias; the soft penalty wants none."""
+    features: str | None = None
+    """Dotted path of factory(input_shape), whose module stays frozen; the network sees its output."""
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "dropout", number("dropout", self.dropout, at_least=0.0, below=1.0))
+        if self.features is not None and not is_dotted(self.features):
+            raise InputError(
+                f"features '{self.features}' is no dotted path: write it as 'package.module:factory'."
+            )
+        if self.dropout and is_dotted(self.name):
+            raise InputError(
+                f"dropout is {self.dropout:g}, but '{self.name}' is a network of your own: put dropout into "
+                "your own network."
+            )
+
+    def check(self, input_shape: tuple[int, ...], classes: int) -> None:
+        """Say before training that the inputs do not fit, or what is wrong with somebody else's code."""
+        if self.features is not None:
+            features = features_module(self.features, input_shape, seed=0)
+            input_shape = (check_features(self.features, features, input_shape),)
+        if is_dotted(self.name):
+            network = foreign_network(self.name, input_shape, classes, seed=0)
+            check_network(self.name, network, input_shape, classes, head_bias=self.head_bias)
+        else:
+            networks.get_network(self.name).check(input_shape)
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        """The module, which returns (logits [B, classes], features [B, F]); its weights mean nothing yet."""
+        return self._built(input_shape, classes, seed=0)
+
+    def initial_state(
+        self, input_shape: tuple[int, ...], classes: int, seed: int, role: Role
+    ) -> dict[str, Tensor]:
+        """The state dict that a run of this seed starts from: ours drawn by us, somebody else's as built."""
+        module = self._built(input_shape, classes, step_key(stream_key(seed, Stream.WEIGHTS), role))
+        network = module.network if isinstance(module, FrozenFeatures) else module
+        if is_dotted(self.name):
+            drawn = own_state(network) | dropout_keys(network, seed, role)
+        else:
+            drawn = initial_state(network, seed, role)
+        if network is module:
+            return drawn
+        return own_state(module) | {f"network.{name}": tensor for name, tensor in drawn.items()}
+
+    def _built(self, input_shape: tuple[int, ...], classes: int, seed: int) -> nn.Module:
+        """`seed` is for the parts that somebody else initialises."""
+        if self.features is not None:
+            features = features_module(self.features, input_shape, seed)
+            width = check_features(self.features, features, input_shape)
+            return FrozenFeatures(features, self._network((width,), classes, seed))
+        return self._network(input_shape, classes, seed)
+
+    def _network(self, input_shape: tuple[int, ...], classes: int, seed: int) -> nn.Module:
+        if is_dotted(self.name):
+            network = foreign_network(self.name, input_shape, classes, seed)
+        else:
+            network = networks.get_network(self.name).build(input_shape, classes, self.dropout)
+        if not self.head_bias:
+            remove_head_bias(network)
+        return network
