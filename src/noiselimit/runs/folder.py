@@ -1,7 +1,7 @@
 """A run as a folder: written whole or not at all, and read without executing anything.
 
 spec.json            what was trained (RunSpec)
-data.json            what the networks expect of inputs: shape, class names, standardisation
+data.json            what the networks expect of inputs: shape, class names, standardisation, table
 history.jsonl        one line per epoch
 metrics.json         the outcome
 weights.safetensors  best-epoch weights, names prefixed by classifier. and predictor.
@@ -21,6 +21,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
+from noiselimit.data.table import Table
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, json_text
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
@@ -166,10 +167,12 @@ def _data_info(path: Path) -> DataInfo:
             mean=tuple(float(number) for number in value["mean"]),
             std=tuple(float(number) for number in value["std"]),
             highest=float(value["highest"]),
+            table=Table.from_json(value["table"]) if "table" in value else None,
         )
     except (KeyError, TypeError, ValueError):
         raise _altered(path) from None
-    if not len(info.mean) == len(info.std) == info.input_shape[0]:
+    features = info.table.features if info.table else info.input_shape[0]
+    if not len(info.mean) == len(info.std) == info.input_shape[0] == features:
         raise _altered(path)
     return info
 

@@ -26,6 +26,7 @@ def make_run(
         mean=tuple(prepared.mean.ravel().tolist()),
         std=tuple(prepared.std.ravel().tolist()),
         highest=highest_value(data.examples.inputs),
+        table=data.table,
     )
     outputs = _outputs(prepared, finished)
     metrics = {**_metrics(prepared, finished, data), **circumstances}

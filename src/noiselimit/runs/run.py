@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from noiselimit.data.inputs import canonical_inputs
+from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
+from noiselimit.data.table import Table
 from noiselimit.errors import InputError
 from noiselimit.networks import get_network
 from noiselimit.spec import RunSpec
@@ -33,10 +35,17 @@ class DataInfo:
     """Of the training inputs, per channel or per feature."""
     highest: float
     """The largest value among all inputs, which tells bytes from fractions of them."""
+    table: Table | None = None
+    """How rows of a table became inputs, for runs trained on one."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(self).items()}
+        """Plain JSON values; 'table' is there for runs trained on one."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        if self.table is None:
+            del plain["table"]
+        else:
+            plain["table"] = self.table.to_json()
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
     def standardised(self, inputs: npt.NDArray[Any]) -> Tensor:
         """float32 [n, ...]: canonical inputs as the networks saw them in training."""
@@ -133,19 +142,30 @@ class Run:
         return module.eval()
 
     def predict_proba(self, inputs: Any, batch_size: int = 1000) -> npt.NDArray[np.float32]:
-        """Class probabilities [n, C] of the classifier, for inputs as they are in the data."""
-        ready = canonical_inputs(inputs, "inputs")
+        """Class probabilities [n, C] of the classifier, for inputs as they are in the data.
+
+        A run trained on a table also takes a DataFrame with its columns.
+        """
+        ready = self._canonical(inputs)
         if ready.shape[1:] != self.data.input_shape:
             raise InputError(
                 f"inputs have shape {list(ready.shape[1:])} each, but the run was trained on "
                 f"{list(self.data.input_shape)}: give inputs like those of '{self.data.name}'."
             )
-        if ready.ndim == 4 and ready.dtype != np.uint8 and ready.max() <= 1 < self.data.highest:
+        if ready.ndim == 4 and ready.dtype != np.uint8 and highest_value(ready) <= 1 < self.data.highest:
             raise InputError(
-                f"inputs go up to {ready.max():g}, but the run was trained on values up to "
+                f"inputs go up to {highest_value(ready):g}, but the run was trained on values up to "
                 f"{self.data.highest:g}: scale them alike."
             )
-        pieces = [ready[i : i + batch_size] for i in range(0, len(ready), batch_size)]
+        # One at a time: pictures that are decoded when asked for need not fit in memory together.
+        pieces = (ready[i : i + batch_size] for i in range(0, len(ready), batch_size))
         with torch.inference_mode():
             said = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
         return np.asarray(torch.cat(said).numpy(), np.float32)
+
+    def _canonical(self, inputs: Any) -> Inputs:
+        if isinstance(inputs, LazyInputs):
+            return inputs
+        if self.data.table is not None and isinstance(inputs, pd.DataFrame):
+            inputs = self.data.table.encode(inputs, "inputs")
+        return canonical_inputs(inputs, "inputs")
