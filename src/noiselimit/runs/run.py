@@ -1,6 +1,7 @@
 """A finished run: what was trained, how it went, and the trained networks."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,9 @@ from noiselimit.networks import get_network
 from noiselimit.spec import RunSpec
 
 State = Mapping[str, Tensor]
+
+MOST_VALUES = 2**23
+"""Among the inputs of one step of a prediction: what a network makes of large pictures is larger still."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,8 @@ class Run:
                 f"{self.data.highest:g}: scale them alike."
             )
         # One at a time: pictures that are decoded when asked for need not fit in memory together.
-        pieces = (ready[i : i + batch_size] for i in range(0, len(ready), batch_size))
+        size = max(1, min(batch_size, MOST_VALUES // math.prod(ready.shape[1:])))
+        pieces = (ready[i : i + size] for i in range(0, len(ready), size))
         with torch.inference_mode():
             said = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
         return np.asarray(torch.cat(said).numpy(), np.float32)
