@@ -13,6 +13,7 @@ from noiselimit.data.mnist import Progress, download_mnist, mnist
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import Reading
 from noiselimit.data.table import Table
+from noiselimit.data.table_file import read_table_file, read_table_inputs
 from noiselimit.errors import InputError, unknown
 
 VARIABLE = "NOISELIMIT_DATA"
@@ -61,6 +62,9 @@ FILE_FORMATS: dict[str, FileFormat] = {
     ".npz": FileFormat(
         lambda path, reading: read_npz(path), lambda path, test, table: read_npz_inputs(path, test=test)
     ),
+    ".csv": FileFormat(read_table_file, read_table_inputs),
+    ".tsv": FileFormat(read_table_file, read_table_inputs),
+    ".parquet": FileFormat(read_table_file, read_table_inputs),
 }
 
 
