@@ -105,8 +105,10 @@ class DataSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the content of both parts; the name does not count."""
+        """A digest of the content of both parts and of the table's columns; the name does not count."""
         parts = [part.fingerprint if part else "none" for part in (self.examples, self.test)]
+        if self.table is not None:  # else a renamed column would find a run that asks for the old one
+            parts.append(json.dumps(self.table.to_json()))
         return hashlib.blake2b(":".join(parts).encode(), digest_size=16).hexdigest()
 
 
