@@ -6,16 +6,22 @@ from typing import Any
 import numpy as np
 
 from noiselimit.data.examples import DataSet, Examples, make_examples
+from noiselimit.data.frame import frame_data_set, is_table
 from noiselimit.data.inputs import as_array
 from noiselimit.errors import InputError
 
 
 def as_data_set(value: Any) -> DataSet:
-    """A DataSet from a DataSet, Examples, a tuple (X, y), or a map-style Dataset of pairs (x, y)."""
+    """A DataSet from a DataSet, Examples, a tuple (X, y), or a map-style Dataset of pairs (x, y).
+
+    X may be a DataFrame: where its columns have names, they may hold text as well as numbers.
+    """
     if isinstance(value, DataSet):
         return value
     if isinstance(value, Examples):
         return DataSet("examples", value)
+    if isinstance(value, tuple) and len(value) == 2 and is_table(value[0]):
+        return frame_data_set(*value)
     if isinstance(value, tuple) and len(value) == 2:
         return DataSet("arrays", make_examples(*value, source="arrays"))
     if _is_map_style(value):

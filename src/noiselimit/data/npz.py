@@ -1,4 +1,8 @@
-"""NumPy's .npz archives with the arrays inputs and labels, or X and y as scikit-learn calls them."""
+"""NumPy's .npz archives with the arrays inputs and labels, or X and y as scikit-learn calls them.
+
+Optional: class_names; clean_labels; weights; labels_NAME, other labels of the same examples, which
+label_sets has under NAME; test_inputs and test_labels (X_test, y_test) with test_clean_labels.
+"""
 
 import zipfile
 import zlib
@@ -20,13 +24,14 @@ INPUTS = ("inputs", "X")
 LABELS = ("labels", "y")
 TEST_INPUTS = ("test_inputs", "X_test")
 TEST_LABELS = ("test_labels", "y_test")
+LABEL_SET = "labels_"
 
 # What NumPy, zipfile and zlib raise on files that are damaged, encrypted or hold Python objects.
 UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 def read_npz(path: Path) -> DataSet:
-    """The data set in an archive; only inputs and labels are required, docs/command-line.md has the rest."""
+    """The data set in an archive; only inputs and labels are required."""
     with _open(path) as archive:
         names = archive.find("class_names")
         examples = make_examples(
@@ -34,6 +39,8 @@ def read_npz(path: Path) -> DataSet:
             archive.require(*LABELS),
             class_names=None if names is None else names.ravel().tolist(),
             clean_labels=archive.find("clean_labels"),
+            weights=archive.find("weights"),
+            label_sets=archive.label_sets(),
             source=str(path),
         )
         if not archive.has(*TEST_INPUTS, *TEST_LABELS):
@@ -67,6 +74,11 @@ class _Archive:
 
     def find(self, *names: str) -> npt.NDArray[Any] | None:
         return self.require(*names) if self.has(*names) else None
+
+    def label_sets(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays labels_NAME by their NAME."""
+        named = [name for name in self.file.files if name.startswith(LABEL_SET) and name != LABEL_SET]
+        return {name.removeprefix(LABEL_SET): self.require(name) for name in named}
 
     def require(self, *names: str) -> npt.NDArray[Any]:
         name = next((name for name in names if self.has(name)), None)
