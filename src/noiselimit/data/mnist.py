@@ -1,18 +1,11 @@
 """MNIST: handwritten digits in four idx files, read from a folder or fetched from public mirrors."""
 
-import gzip
-import hashlib
-import io
-import zlib
-from collections.abc import Callable, Sequence
-from http.client import HTTPException
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
+from noiselimit.data.download import Progress, Published, download, has_digest
 from noiselimit.data.examples import DataSet
-from noiselimit.data.idx import PIECE, find_idx_file, read_idx_folder
-from noiselimit.errors import InputError
-from noiselimit.files import atomic_file
+from noiselimit.data.idx import find_idx_file, read_idx_folder
 
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -26,10 +19,7 @@ FILES = {
     ("t10k-labels", 1): "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
 MOST_BYTES = 64 * 2**20  # the largest file has 47 MB when decompressed
-TIMEOUT = 30.0  # seconds without an answer
-
-Progress = Callable[[str, int], None]  # told the file's name and the bytes of it that have arrived
-DAMAGED = (OSError, EOFError, zlib.error, HTTPException)  # gzip.BadGzipFile and URLError are OSErrors
+REMEDY = "put MNIST's four idx files in a folder by other means and name it with --data-dir."
 
 
 def mnist(folder: Path) -> DataSet:
@@ -41,55 +31,7 @@ def download_mnist(folder: Path, mirrors: Sequence[str] = MIRRORS, progress: Pro
     """Fetch what is not yet in the folder, each file from the first mirror that has it whole."""
     for (part, dimensions), digest in FILES.items():
         present = find_idx_file(folder, part, dimensions)
-        if present is None or not _is_whole(present, digest):
+        if present is None or not has_digest(present, digest, MOST_BYTES, unpacked=present.suffix == ".gz"):
             name = f"{part}-idx{dimensions}-ubyte.gz"
-            content = _fetch_from_any(name, digest, mirrors, progress)
-            with atomic_file(folder / name) as temporary:
-                temporary.write_bytes(content)
-
-
-def _fetch_from_any(name: str, digest: str, mirrors: Sequence[str], progress: Progress | None) -> bytes:
-    reason: object = "there is no mirror"
-    for mirror in mirrors:
-        try:
-            content = _fetch(
-                mirror.rstrip("/") + "/" + name, lambda count: progress and progress(name, count)
-            )
-            if _digest(gzip.GzipFile(fileobj=io.BytesIO(content))) == digest:
-                return content
-            reason = f"{mirror} has another content"
-        except DAMAGED as error:
-            reason = f"{mirror}: {error}"
-    raise InputError(
-        f"{name} could not be downloaded ({reason}); "
-        "put MNIST's four idx files in a folder by other means and name it with --data-dir."
-    )
-
-
-def _fetch(url: str, arrived: Callable[[int], object]) -> bytes:
-    from urllib.request import urlopen  # slow to import, and most sessions never download
-
-    content = bytearray()
-    with urlopen(url, timeout=TIMEOUT) as response:
-        while piece := response.read(PIECE):
-            content += piece
-            arrived(len(content))
-            if len(content) > MOST_BYTES:
-                raise OSError("the answer is far larger than MNIST")
-    return bytes(content)
-
-
-def _is_whole(path: Path, digest: str) -> bool:
-    try:
-        with path.open("rb") as file:
-            return _digest(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file) == digest
-    except DAMAGED:
-        return False
-
-
-def _digest(stream: BinaryIO | gzip.GzipFile) -> str:
-    """SHA-256 of the stream's content, which is read in pieces and no further than a file of MNIST goes."""
-    digest = hashlib.sha256()
-    for _ in range(MOST_BYTES // PIECE):
-        digest.update(stream.read(PIECE))
-    return digest.hexdigest()
+            file = Published(name, digest, tuple(mirrors), MOST_BYTES, "MNIST", REMEDY, unpacked=True)
+            download(file, folder / name, progress)

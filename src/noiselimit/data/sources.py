@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from noiselimit.data.digits import digits
+from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet
 from noiselimit.data.idx import holds_idx, read_idx_folder
 from noiselimit.data.lazy import Inputs
-from noiselimit.data.mnist import Progress, download_mnist, mnist
+from noiselimit.data.mnist import download_mnist, mnist
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import Reading
 from noiselimit.data.table import Table
