@@ -5,6 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from noiselimit.data.cifar import CIFAR10, CIFAR100, find_version, read_cifar
+from noiselimit.data.cifar10n import download_cifar10n, holds_cifar10n, read_cifar10n
+from noiselimit.data.cifar_download import download_cifar
 from noiselimit.data.digits import digits
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet
@@ -55,6 +58,17 @@ DATA_SETS: dict[str, Callable[[], DataSet] | Stored] = {
         lambda folder, reading: mnist(folder),
         lambda folder, progress: download_mnist(folder, progress=progress),
     ),
+    "cifar10": Stored(
+        lambda folder: find_version(CIFAR10, folder) is not None,
+        lambda folder, reading: read_cifar(CIFAR10, folder),
+        lambda folder, progress: download_cifar(CIFAR10, folder, progress),
+    ),
+    "cifar100": Stored(
+        lambda folder: find_version(CIFAR100, folder) is not None,
+        lambda folder, reading: read_cifar(CIFAR100, folder),
+        lambda folder, progress: download_cifar(CIFAR100, folder, progress),
+    ),
+    "cifar10n": Stored(holds_cifar10n, lambda folder, reading: read_cifar10n(folder), download_cifar10n),
 }
 FOLDER_FORMATS: tuple[FolderFormat, ...] = (
     FolderFormat(holds_idx, lambda folder, reading: read_idx_folder(folder)),
