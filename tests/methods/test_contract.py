@@ -1,5 +1,8 @@
 """What every method must keep; a new one is tested here the day it is written."""
 
+from collections.abc import Callable
+from dataclasses import fields, replace
+
 import pytest
 import torch
 from torch import Tensor
@@ -8,46 +11,57 @@ from noiselimit.errors import InputError
 from noiselimit.methods import METHODS, Batch, Method, get_method
 
 ROWS, EXAMPLES, CLASSES, FEATURES = 3, 7, 4, 5
+PER_EXAMPLE = ("logits", "features", "labels", "predictor_logits", "draws", "weights")
 
 
-def random_batch(method: Method, seed: int = 0) -> Batch:
+def random_batch(
+    method: Method, seed: int = 0, examples: int = EXAMPLES, classes: int = CLASSES, scale: float = 1.0
+) -> Batch:
+    """All that the method asks for and no more, so that it cannot come to lean on the rest."""
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)
 
-    logits = normal(ROWS, EXAMPLES, CLASSES).requires_grad_()
-    predicted = normal(ROWS, EXAMPLES, CLASSES).requires_grad_() if method.needs_predictor else None
+    def outputs() -> Tensor:
+        return (scale * normal(ROWS, examples, classes)).requires_grad_()
+
     return Batch(
-        logits=logits,
-        features=normal(ROWS, EXAMPLES, FEATURES).requires_grad_(),
-        labels=torch.randint(CLASSES, (ROWS, EXAMPLES), generator=generator),
-        predictor_logits=predicted,
-        draws=normal(ROWS, EXAMPLES, CLASSES) if method.draws else None,
+        logits=outputs(),
+        features=normal(ROWS, examples, FEATURES).requires_grad_(),
+        labels=torch.randint(classes, (ROWS, examples), generator=generator),
+        predictor_logits=outputs() if method.needs_predictor else None,
+        draws=normal(ROWS, examples, classes) if method.draws else None,
+        transition=normal(ROWS, classes, classes).softmax(-1) if method.transition else None,
         step=torch.tensor(3),
     )
 
 
-def row_of(batch: Batch, row: int) -> Batch:
-    def take(tensor: Tensor | None) -> Tensor | None:
-        return None if tensor is None else tensor[row : row + 1]
+def changed(batch: Batch, change: Callable[[Tensor], Tensor], names: tuple[str, ...]) -> Batch:
+    """The batch with the named fields changed, where it has them."""
+    given = {name: getattr(batch, name) for name in names}
+    return replace(batch, **{name: change(tensor) for name, tensor in given.items() if tensor is not None})
 
-    return Batch(
-        logits=batch.logits[row : row + 1],
-        features=batch.features[row : row + 1],
-        labels=batch.labels[row : row + 1],
-        predictor_logits=take(batch.predictor_logits),
-        draws=take(batch.draws),
-        step=batch.step,
-    )
+
+def row_of(batch: Batch, row: int) -> Batch:
+    return changed(batch, lambda tensor: tensor[row : row + 1], (*PER_EXAMPLE, "transition"))
 
 
 def hyper_of(method: Method, rows: int = ROWS) -> dict[str, Tensor]:
     return {name: torch.linspace(value, 2 * value, rows) for name, value in method.hyper.items()}
 
 
-def leaves(batch: Batch) -> list[Tensor]:
-    return [batch.logits] + ([] if batch.predictor_logits is None else [batch.predictor_logits])
+def gradients(losses: Tensor, batch: Batch) -> dict[str, Tensor]:
+    """By the networks' outputs. Few methods look at the features; all must at the logits."""
+    leaves = {
+        name: getattr(batch, name)
+        for name in ("logits", "predictor_logits", "features")
+        if getattr(batch, name) is not None
+    }
+    found = torch.autograd.grad(losses.sum(), list(leaves.values()), allow_unused=True)
+    reached = {name: value for name, value in zip(leaves, found, strict=True) if value is not None}
+    assert set(leaves) - set(reached) <= {"features"}
+    return reached
 
 
 @pytest.fixture(params=sorted(METHODS))
@@ -55,27 +69,50 @@ def method(request: pytest.FixtureRequest) -> Method:
     return METHODS[request.param]
 
 
-def test_one_finite_loss_per_row_with_finite_gradients(method: Method) -> None:
-    batch = random_batch(method)
+@pytest.mark.parametrize(
+    ("examples", "classes"), [(EXAMPLES, CLASSES), (1, 2), (2, 100), (64, 100)], ids=lambda size: str(size)
+)
+def test_one_finite_loss_per_row_with_finite_gradients(method: Method, examples: int, classes: int) -> None:
+    """Also where the batch lacks classes, as a short last one always does."""
+    batch = random_batch(method, examples=examples, classes=classes)
     losses = method.loss(batch, hyper_of(method))
     assert losses.shape == (ROWS,)
+    assert losses.dtype == batch.logits.dtype
     assert losses.isfinite().all()
-    for gradient in torch.autograd.grad(losses.sum(), leaves(batch)):
+    for gradient in gradients(losses, batch).values():
         assert gradient.isfinite().all()
-        assert gradient.abs().sum() > 0
+        assert (gradient.abs().sum((-1, -2)) > 0).all()
 
 
-def test_rows_are_independent_bit_by_bit(method: Method) -> None:
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+def test_finite_where_probabilities_underflow(method: Method, scale: float) -> None:
+    batch = random_batch(method, scale=scale)
+    losses = method.loss(batch, hyper_of(method))
+    assert losses.isfinite().all()
+    assert all(gradient.isfinite().all() for gradient in gradients(losses, batch).values())
+
+
+def test_finite_with_every_hyper_parameter_at_zero(method: Method) -> None:
+    """All are numbers ≥ 0, so a user may ask for it."""
     batch = random_batch(method)
+    losses = method.loss(batch, {name: torch.zeros(ROWS) for name in method.hyper})
+    assert losses.isfinite().all()
+    assert all(gradient.isfinite().all() for gradient in gradients(losses, batch).values())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_are_independent_bit_by_bit(method: Method, weighted: bool) -> None:
+    batch = random_batch(method)
+    if weighted:
+        batch = replace(batch, weights=torch.rand(ROWS, EXAMPLES, generator=torch.Generator().manual_seed(1)))
     hyper = hyper_of(method)
     together = method.loss(batch, hyper)
-    gradients = torch.autograd.grad(together.sum(), leaves(batch))
+    stacked = gradients(together, batch)
     for row in range(ROWS):
-        single = row_of(batch, row)
-        alone = method.loss(single, {name: value[row : row + 1] for name, value in hyper.items()})
+        alone = method.loss(row_of(batch, row), {name: value[row : row + 1] for name, value in hyper.items()})
         assert torch.equal(alone, together[row : row + 1])
-        for stacked, own in zip(gradients, torch.autograd.grad(alone.sum(), leaves(batch)), strict=True):
-            assert torch.equal(stacked[row], own[row])
+        for name, own in gradients(alone, batch).items():
+            assert torch.equal(stacked[name][row], own[row])
 
 
 def test_a_row_of_nan_stays_in_its_row(method: Method) -> None:
@@ -85,27 +122,67 @@ def test_a_row_of_nan_stays_in_its_row(method: Method) -> None:
     losses = method.loss(batch, hyper_of(method))
     assert losses[1].isnan()
     assert losses[[0, 2]].isfinite().all()
-    for gradient in torch.autograd.grad(losses.sum(), leaves(batch)):
+    for gradient in gradients(losses, batch).values():
         assert gradient[[0, 2]].isfinite().all()
 
 
 def test_the_order_of_examples_does_not_matter(method: Method) -> None:
     batch = random_batch(method)
     order = torch.randperm(EXAMPLES, generator=torch.Generator().manual_seed(1))
-
-    def shuffled(tensor: Tensor | None) -> Tensor | None:
-        return None if tensor is None else tensor[:, order]
-
-    other = Batch(
-        logits=batch.logits[:, order],
-        features=batch.features[:, order],
-        labels=batch.labels[:, order],
-        predictor_logits=shuffled(batch.predictor_logits),
-        draws=shuffled(batch.draws),
-        step=batch.step,
-    )
+    other = changed(batch, lambda tensor: tensor[:, order], PER_EXAMPLE)
     hyper = hyper_of(method)
     torch.testing.assert_close(method.loss(other, hyper), method.loss(batch, hyper))
+
+
+def test_weights_of_one_change_nothing(method: Method) -> None:
+    batch, hyper = random_batch(method), hyper_of(method)
+    weighted = replace(batch, weights=torch.ones(ROWS, EXAMPLES))
+    plain, same = method.loss(batch, hyper), method.loss(weighted, hyper)
+    torch.testing.assert_close(same, plain)
+    expected = gradients(plain, batch)
+    for name, gradient in gradients(same, batch).items():
+        torch.testing.assert_close(gradient, expected[name])
+
+
+def test_a_doubled_weight_counts_like_a_repeated_example(method: Method) -> None:
+    """With the size of the batch, by which one divides, made the same."""
+    batch, hyper = random_batch(method), hyper_of(method)
+    weights = torch.ones(ROWS, EXAMPLES)
+    weights[:, 2] = 2.0
+    doubled = replace(batch, weights=weights)
+    with_copy = torch.tensor([*range(EXAMPLES), 2])
+    repeated = replace(
+        changed(batch, lambda tensor: tensor[:, with_copy], PER_EXAMPLE),
+        weights=torch.full((ROWS, EXAMPLES + 1), (EXAMPLES + 1) / EXAMPLES),
+    )
+    found, expected = method.loss(doubled, hyper), method.loss(repeated, hyper)
+    torch.testing.assert_close(found, expected)
+    assert not torch.isclose(found, method.loss(batch, hyper)).all()
+    own = gradients(found, batch)
+    for name, gradient in gradients(expected, batch).items():
+        torch.testing.assert_close(own[name], gradient)
+
+
+def test_an_example_of_weight_zero_teaches_nothing(method: Method) -> None:
+    batch, hyper = random_batch(method), hyper_of(method)
+    weights = torch.ones(ROWS, EXAMPLES)
+    weights[:, 2] = 0.0
+    for gradient in gradients(method.loss(replace(batch, weights=weights), hyper), batch).values():
+        assert (gradient[:, 2] == 0).all()
+        assert gradient[:, 3].any()
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].transition])
+def test_an_estimated_transition_is_a_stochastic_matrix_that_the_loss_can_use(name: str) -> None:
+    method = METHODS[name]
+    assert method.transition is not None
+    probabilities = torch.randn(50, CLASSES, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    estimated = method.transition(probabilities)
+    assert estimated.shape == (CLASSES, CLASSES)
+    assert (estimated >= 0).all()
+    torch.testing.assert_close(estimated.sum(-1), torch.ones(CLASSES))
+    batch = replace(random_batch(method), transition=estimated.expand(ROWS, -1, -1))
+    assert method.loss(batch, hyper_of(method)).isfinite().all()
 
 
 def test_compiles_with_the_same_result(method: Method) -> None:
@@ -113,8 +190,9 @@ def test_compiles_with_the_same_result(method: Method) -> None:
 
 
 @pytest.mark.slow
-def test_compiles_with_the_default_backend() -> None:
-    _assert_compiled_equals_eager(METHODS["limit-l"], backend="inductor")
+@pytest.mark.parametrize("name", ["limit-l", "dmi"])
+def test_compiles_with_the_default_backend(name: str) -> None:
+    _assert_compiled_equals_eager(METHODS[name], backend="inductor")
 
 
 def _assert_compiled_equals_eager(method: Method, backend: str) -> None:
@@ -123,30 +201,35 @@ def _assert_compiled_equals_eager(method: Method, backend: str) -> None:
     compiled = torch.compile(method.loss, backend=backend, fullgraph=True)
     expected, found = method.loss(batch, hyper), compiled(batch, hyper)
     torch.testing.assert_close(found, expected)
-    for own, other in zip(
-        torch.autograd.grad(expected.sum(), leaves(batch)),
-        torch.autograd.grad(found.sum(), leaves(batch)),
-        strict=True,
-    ):
-        torch.testing.assert_close(other, own)
+    own = gradients(expected, batch)
+    for name, gradient in gradients(found, batch).items():
+        torch.testing.assert_close(gradient, own[name])
 
 
-def test_works_under_vmap(method: Method) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_works_under_vmap(method: Method, weighted: bool) -> None:
     """One row per call, mapped over rows: the way a user with vmapped networks would call it."""
     batch, hyper = random_batch(method), hyper_of(method)
+    if weighted:
+        batch = replace(batch, weights=torch.linspace(0, 2, ROWS * EXAMPLES).reshape(ROWS, EXAMPLES))
+    names = [field.name for field in fields(Batch) if field.name != "step"]
+    given = {name: getattr(batch, name) for name in names if getattr(batch, name) is not None}
 
-    def one_row(logits: Tensor, features: Tensor, labels: Tensor, *rest: Tensor) -> Tensor:
-        left = list(rest)
-        predicted = left.pop(0)[None] if method.needs_predictor else None
-        draws = left.pop(0)[None] if method.draws else None
-        own = {name: left.pop(0)[None] for name in hyper}
-        inner = Batch(logits[None], features[None], labels[None], predicted, draws, batch.step)
-        return method.loss(inner, own)[0]
+    def one_row(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> Tensor:
+        inner = Batch(**{name: tensor[None] for name, tensor in tensors.items()}, step=batch.step)
+        return method.loss(inner, {name: value[None] for name, value in own.items()})[0]
 
-    given = [batch.logits, batch.features, batch.labels]
-    given += [tensor for tensor in (batch.predictor_logits, batch.draws) if tensor is not None]
-    mapped = torch.vmap(one_row)(*given, *hyper.values())
+    mapped = torch.vmap(one_row, in_dims=(0, 0 if hyper else None))(given, hyper)
     torch.testing.assert_close(mapped, method.loss(batch, hyper))
+
+
+def test_the_registry_holds_all_that_the_papers_tables_name() -> None:
+    named = ["ce", "ce-gn", "ce-ln", "mae", "gce", "fw", "dmi", "soft-penalty", "limit-ce"]
+    named += [f"limit-{letter}{variant}" for letter in "gl" for variant in ("", "+s", "+init")]
+    assert set(named) <= set(METHODS)
+    starts = {name: method.starts for name, method in METHODS.items() if method.starts}
+    children = {"fw": "classifier", "dmi": "classifier"}
+    assert starts == children | {"limit-g+init": "predictor", "limit-l+init": "predictor"}
 
 
 def test_get_method_knows_names_and_suggests_the_nearest() -> None:

@@ -85,10 +85,23 @@ def test_the_predictors_gradient_is_that_of_its_error_and_the_penalty(
             p = torch.softmax(batch.logits[row, example], 0).detach()
             mu = p - torch.softmax(r[row, example], 0)
             distance = mu - (p - y)
-            error = (distance**2).sum() if "limit-g" in name else distance.abs().sum()
+            error = {
+                "limit-g": (distance**2).sum(),
+                "limit-l": distance.abs().sum(),
+                "limit-ce": -(p - mu).log()[batch.labels[row, example]],
+            }[name.split("+")[0]]
             total = total + (error + hyper["beta"][row] * (mu**2).sum()) / sizes[1]
     (expected,) = torch.autograd.grad(total, r)
     torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["limit-g", "limit-l"])
+def test_init_differs_from_its_twin_in_where_the_predictor_starts_only(name: str) -> None:
+    batch, hyper = make_batch(name, (2, 5, 3), seed=0), make_hyper(name, 2)
+    twin, plain = METHODS[f"{name}+init"], METHODS[name]
+    assert torch.equal(twin.loss(batch, hyper), plain.loss(batch, hyper))
+    assert (twin.hyper, twin.needs_predictor, twin.draws) == (plain.hyper, True, None)
+    assert (twin.starts, plain.starts) == ("predictor", None)
 
 
 @given(sizes=SIZES, seed=st.integers(0, 10_000))

@@ -16,8 +16,8 @@ from noiselimit.methods.method import Batch, Hyper, Method, onehot
 DEFAULT_BETA = 10.0
 DEFAULT_SIGMA = 0.03
 
-PredictorError = Callable[[Tensor], Tensor]
-"""Difference s − y, [K, B, C] → error per example, [K, B]."""
+PredictorError = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""(predictor logits r, s = softmax(r), one-hot labels y), each [K, B, C] → error per example, [K, B]."""
 
 
 def limit_loss(batch: Batch, hyper: Hyper, predictor_error: PredictorError) -> Tensor:
@@ -33,19 +33,22 @@ def limit_loss(batch: Batch, hyper: Hyper, predictor_error: PredictorError) -> T
         g = g + hyper["sigma"][:, None, None] * batch.draws
 
     classifier_term = batch.mean((batch.logits * g).sum(-1))
-    predictor_term = batch.mean(predictor_error(s - y))
+    predictor_term = batch.mean(predictor_error(batch.predictor_logits, s, y))
     penalty = batch.mean(mu.square().sum(-1))
     return classifier_term + predictor_term + hyper["beta"] * penalty
 
 
-def limit_variants(
-    name: str, predictor_error: PredictorError, draws: Literal["gaussian", "laplace"]
-) -> tuple[Method, Method]:
-    """The method that follows the mean of the predicted gradient, and its +S twin that samples around it."""
+def limit_method(
+    name: str,
+    predictor_error: PredictorError,
+    draws: Literal["gaussian", "laplace"] | None = None,
+    starts: Literal["predictor"] | None = None,
+) -> Method:
+    """LIMIT with this predictor error: following the mean of the predicted gradient or, given the name of a
+    distribution, sampling around it (the paper's +S); the predictor may start from the best CE run."""
 
     def loss(batch: Batch, hyper: Hyper) -> Tensor:
         return limit_loss(batch, hyper, predictor_error)
 
-    mean = Method(name, loss, {"beta": DEFAULT_BETA}, needs_predictor=True)
-    hyper = {"beta": DEFAULT_BETA, "sigma": DEFAULT_SIGMA}
-    return mean, Method(f"{name}+s", loss, hyper, needs_predictor=True, draws=draws)
+    hyper = {"beta": DEFAULT_BETA, "sigma": DEFAULT_SIGMA} if draws else {"beta": DEFAULT_BETA}
+    return Method(name, loss, hyper, needs_predictor=True, draws=draws, starts=starts)

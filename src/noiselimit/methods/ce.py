@@ -2,13 +2,12 @@
 
 from torch import Tensor
 
-from noiselimit.methods.method import Batch, Hyper, Method
+from noiselimit.methods.method import Batch, Hyper, Method, log_likelihood
 
 
 def loss(batch: Batch, hyper: Hyper) -> Tensor:
     """mean −log softmax(a)_y, [K]."""
-    log_probabilities = batch.logits.log_softmax(-1)
-    return -batch.mean(log_probabilities.gather(-1, batch.labels.unsqueeze(-1)).squeeze(-1))
+    return -batch.mean(log_likelihood(batch.logits, batch.labels))
 
 
 METHODS = (Method("ce", loss),)

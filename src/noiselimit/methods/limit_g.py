@@ -2,12 +2,16 @@
 
 from torch import Tensor
 
-from noiselimit.methods._limit import limit_variants
+from noiselimit.methods._limit import limit_method
 
 
-def squared_error(difference: Tensor) -> Tensor:
+def squared_error(r: Tensor, s: Tensor, y: Tensor) -> Tensor:
     """‖s − y‖², [K, B]."""
-    return difference.square().sum(-1)
+    return (s - y).square().sum(-1)
 
 
-METHODS = limit_variants("limit-g", squared_error, draws="gaussian")
+METHODS = (
+    limit_method("limit-g", squared_error),
+    limit_method("limit-g+s", squared_error, draws="gaussian"),
+    limit_method("limit-g+init", squared_error, starts="predictor"),
+)

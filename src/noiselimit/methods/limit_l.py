@@ -2,12 +2,16 @@
 
 from torch import Tensor
 
-from noiselimit.methods._limit import limit_variants
+from noiselimit.methods._limit import limit_method
 
 
-def absolute_error(difference: Tensor) -> Tensor:
+def absolute_error(r: Tensor, s: Tensor, y: Tensor) -> Tensor:
     """‖s − y‖₁, [K, B]."""
-    return difference.abs().sum(-1)
+    return (s - y).abs().sum(-1)
 
 
-METHODS = limit_variants("limit-l", absolute_error, draws="laplace")
+METHODS = (
+    limit_method("limit-l", absolute_error),
+    limit_method("limit-l+s", absolute_error, draws="laplace"),
+    limit_method("limit-l+init", absolute_error, starts="predictor"),
+)

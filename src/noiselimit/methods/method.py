@@ -63,6 +63,11 @@ def onehot(labels: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
     return (labels.unsqueeze(-1) == torch.arange(classes, device=labels.device)).to(dtype)
 
 
+def log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
+    """[...] log softmax(logits)_y, finite however small the probability."""
+    return logits.log_softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+
+
 def gap(logits: Tensor, labels: Tensor) -> Tensor:
     """[...] distance ‖onehot(y) − softmax(logits)‖ in [0, √2]: how much the network disagrees with the label.
 

@@ -1,0 +1,16 @@
+"""LIMIT whose predictor learns the labels by cross-entropy: no distribution of gradients goes with it.
+
+So there is nothing to sample from, and no +S variant.
+"""
+
+from torch import Tensor
+
+from noiselimit.methods._limit import limit_method
+
+
+def cross_entropy(r: Tensor, s: Tensor, y: Tensor) -> Tensor:
+    """−log s_y, [K, B], from the logits, so that it stays finite where s underflows."""
+    return -(y * r.log_softmax(-1)).sum(-1)
+
+
+METHODS = (limit_method("limit-ce", cross_entropy),)

@@ -1,0 +1,40 @@
+"""Soft penalty: cross-entropy that pays for what its last layer's gradient tells beyond the prediction.
+
+Paper, eq. penalize-final. With z the last layer's input and no bias, the gradient of its weights is
+(s(a) − y) zᵀ and the predicted one (s(a) − s(r)) zᵀ. λ weighs their squared distance ‖z‖²‖y − s(r)‖², β the
+squared norm of the prediction. Both terms train both networks: the classifier feels λ's through ‖z‖ only.
+"""
+
+from torch import Tensor
+
+from noiselimit.methods.method import Batch, Hyper, Method, log_likelihood, onehot
+
+DEFAULT_PENALTY = 0.01
+DEFAULT_BETA = 0.1
+
+
+def loss(batch: Batch, hyper: Hyper) -> Tensor:
+    """CE + λ · mean ‖z‖²‖y − s(r)‖² + β · mean ‖(s(a) − s(r)) zᵀ‖², [K]; λ is hyper-parameter `penalty`.
+
+    The squared norm of an outer product u zᵀ is ‖u‖²‖z‖², so none is built.
+    """
+    assert batch.predictor_logits is not None
+    p, s = batch.logits.softmax(-1), batch.predictor_logits.softmax(-1)
+    y = onehot(batch.labels, p.shape[-1], p.dtype)
+    z_squared = batch.features.square().sum(-1)
+
+    cross_entropy = -batch.mean(log_likelihood(batch.logits, batch.labels))
+    distance = batch.mean(z_squared * (y - s).square().sum(-1))
+    predicted_norm = batch.mean(z_squared * (p - s).square().sum(-1))
+    return cross_entropy + hyper["penalty"] * distance + hyper["beta"] * predicted_norm
+
+
+METHODS = (
+    Method(
+        "soft-penalty",
+        loss,
+        {"penalty": DEFAULT_PENALTY, "beta": DEFAULT_BETA},
+        needs_predictor=True,
+        head_bias=False,
+    ),
+)

@@ -1,0 +1,121 @@
+"""FW: the forward loss against its formula, and the estimate on a problem whose matrix is known."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noiselimit.methods import METHODS, Batch
+from noiselimit.methods.fw import estimate_transition, loss
+
+
+def random_transition(random: np.random.Generator, classes: int) -> np.ndarray:
+    """Rows that keep most of each class."""
+    noise = random.dirichlet(np.ones(classes), size=classes)
+    return 0.6 * np.eye(classes) + 0.4 * noise
+
+
+@given(examples=st.integers(1, 9), classes=st.integers(2, 6), seed=st.integers(0, 10_000))
+def test_equals_its_formula(examples: int, classes: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    a, labels = 2 * random.normal(size=(2, examples, classes)), random.integers(classes, size=(2, examples))
+    transition = np.stack([random_transition(random, classes) for _ in range(2)])
+    logits = torch.tensor(a, requires_grad=True)
+    batch = Batch(logits, logits, torch.tensor(labels), transition=torch.tensor(transition))
+    losses = loss(batch, {})
+    (gradient,) = torch.autograd.grad(losses.sum(), logits)
+
+    p = np.exp(a) / np.exp(a).sum(-1, keepdims=True)
+    column = np.stack([transition[k].T[labels[k]] for k in range(2)])  # T[i, y] over i
+    given_label = (p * column).sum(-1)
+    np.testing.assert_allclose(losses.detach().numpy(), -np.log(given_label).mean(-1), rtol=1e-10)
+    # d/da of −log Σ_i p_i T_iy: the posterior over clean classes given the label replaces the one-hot y.
+    posterior = p * column / given_label[..., None]
+    np.testing.assert_allclose(gradient.numpy(), (p - posterior) / examples, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 200.0])
+def test_without_noise_it_is_cross_entropy_however_small_the_probability(scale: float) -> None:
+    logits = (scale * torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(0))).requires_grad_()
+    labels = torch.tensor([[0, 1, 2, 3, 0]])
+    found = loss(Batch(logits, logits, labels, transition=torch.eye(4)[None]), {})
+    expected = METHODS["ce"].loss(Batch(logits, logits, labels), {})
+    torch.testing.assert_close(found, expected)
+    (own,), (other,) = (torch.autograd.grad(losses.sum(), logits) for losses in (found, expected))
+    torch.testing.assert_close(own, other)
+
+
+def test_a_label_that_the_matrix_excludes_teaches_nothing() -> None:
+    logits = torch.randn(1, 2, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    transition = torch.tensor([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]])
+    losses = loss(Batch(logits, logits, torch.tensor([[2, 1]]), transition=transition), {})
+    (gradient,) = torch.autograd.grad(losses.sum(), logits)
+    assert losses.isfinite().all()
+    assert gradient[0, 0].abs().max() < 1e-6
+    assert gradient[0, 1].abs().max() > 0.01
+
+
+@given(classes=st.integers(2, 5), seed=st.integers(0, 10_000))
+def test_the_clean_posterior_minimises_the_expected_loss(classes: int, seed: int) -> None:
+    """With the true T and all labels j weighted by their probability at one x (Patrini et al., theorem 2)."""
+    random = np.random.default_rng(seed)
+    transition = torch.tensor(random_transition(random, classes))
+    clean = torch.tensor(random.dirichlet(np.ones(classes)) * 0.9 + 0.1 / classes)
+    weights = classes * (transition.T @ clean)
+
+    def expected_loss(logits: torch.Tensor) -> torch.Tensor:
+        every_label = torch.arange(classes)[None]
+        batch = Batch(
+            logits=logits.expand(1, classes, classes),
+            features=logits,
+            labels=every_label,
+            weights=weights[None],
+            transition=transition[None],
+        )
+        return loss(batch, {})[0]
+
+    best = clean.log().requires_grad_()
+    (gradient,) = torch.autograd.grad(expected_loss(best), best)
+    assert gradient.abs().max() < 1e-10
+    away = torch.tensor(random.normal(size=classes)) * 0.3
+    away = away - away.mean()
+    assert expected_loss(best.detach() + away) > expected_loss(best.detach())
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_a_known_matrix_is_found_from_the_noisy_posteriors(classes: int) -> None:
+    """Half of the examples are sure; p(given | x) = Tᵀ p(clean | x), as a perfect CE run would have it."""
+    random = np.random.default_rng(classes)
+    transition = random_transition(random, classes)
+    owner = np.arange(3_000) % classes
+    doubt = np.where(random.random(3_000) < 0.5, 0.0, 0.5 * random.random(3_000))[:, None]
+    clean = (1 - doubt) * np.eye(classes)[owner] + doubt * random.dirichlet(np.ones(classes), size=3_000)
+    found = estimate_transition(torch.tensor(clean @ transition))
+    np.testing.assert_allclose(found.numpy(), transition, atol=0.02)
+
+
+def test_a_few_outliers_do_not_choose_the_anchor() -> None:
+    """What the 97th percentile is for: with the maximum, row 0 would be theirs."""
+    probabilities = torch.tensor([[0.7, 0.2, 0.1]] * 50 + [[0.1, 0.6, 0.3]] * 50)
+    probabilities[:2] = torch.tensor([0.98, 0.01, 0.01])
+    torch.testing.assert_close(estimate_transition(probabilities)[0], torch.tensor([0.7, 0.2, 0.1]))
+
+
+@given(examples=st.integers(2, 400), classes=st.integers(2, 5), seed=st.integers(0, 10_000))
+def test_the_anchors_are_those_of_the_original_rule(examples: int, classes: int, seed: int) -> None:
+    """The largest below NumPy's 97th percentile of method "higher", as Patrini et al. take it."""
+    probabilities = np.random.default_rng(seed).dirichlet(np.ones(classes), size=examples)
+    rows = []
+    for i in range(classes):
+        column = probabilities[:, i].copy()
+        column[column >= np.percentile(column, 97, method="higher")] = 0.0
+        rows.append(probabilities[column.argmax()])
+    np.testing.assert_allclose(estimate_transition(torch.tensor(probabilities)).numpy(), rows, rtol=1e-12)
+
+
+@pytest.mark.parametrize("examples", [1, 2, 40])
+def test_a_class_that_is_never_predicted_still_has_a_row(examples: int) -> None:
+    probabilities = torch.tensor([[0.4, 0.6, 0.0]] * examples)
+    found = estimate_transition(probabilities)
+    torch.testing.assert_close(found, torch.tensor([[0.4, 0.6, 0.0]] * 3))
