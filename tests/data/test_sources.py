@@ -86,11 +86,11 @@ def test_a_folder_of_its_own_does_not_hide_a_known_name(tmp_path, monkeypatch):
     ("text", "sentence"),
     [
         ("mnits", "^unknown data set 'mnits': did you mean 'mnist'"),
-        ("quokka", "^unknown data set 'quokka': choose one of digits, mnist"),
+        ("quokka", "^unknown data set 'quokka': choose one of cifar10, "),
         ("absent.npz", r"^absent\.npz: there is no such file or folder; check the path"),
         ("some/where", "^some/where: there is no such file or folder"),
         ("table.xls", r"^table\.xls: data must be a folder or a file ending in"),
-        ("empty", "^empty: there is no file train-images-idx3-ubyte"),
+        ("empty", "^empty: there are neither idx files as MNIST has them nor class folders of pictures"),
         ("", "^unknown data set '': choose one of"),
     ],
 )

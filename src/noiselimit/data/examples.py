@@ -88,25 +88,32 @@ class DataSet:
     """Settings of a RunSpec that the command line takes for these data where the user names none."""
     notes: tuple[str, ...] = ()
     """What reading the data had to tell, such as pictures that were skipped."""
+    validation: Examples | None = None
+    """An official validation part, with labels cleaner than those of the examples, where there is one."""
 
     def __post_init__(self) -> None:
-        if self.test is None:
-            return
+        for part, name in ((self.test, "test"), (self.validation, "validation")):
+            if part is not None:
+                self._require_alike(part, name)
+
+    def _require_alike(self, part: Examples, name: str) -> None:
         for what, ours, theirs in (
-            ("input shape", list(self.examples.input_shape), list(self.test.input_shape)),
-            ("class names", list(self.examples.class_names), list(self.test.class_names)),
-            ("values", *_scales(self.examples.inputs, self.test.inputs)),
+            ("input shape", list(self.examples.input_shape), list(part.input_shape)),
+            ("class names", list(self.examples.class_names), list(part.class_names)),
+            ("values", *_scales(self.examples.inputs, part.inputs)),
         ):
             if ours != theirs:
                 raise InputError(
-                    f"{self.name}: the test part has {what} {theirs} but the training part {ours}; "
+                    f"{self.name}: the {name} part has {what} {theirs} but the training part {ours}; "
                     "prepare both parts alike."
                 )
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the content of both parts and of the table's columns; the name does not count."""
+        """A digest of the content of all parts and of the table's columns; the name does not count."""
         parts = [part.fingerprint if part else "none" for part in (self.examples, self.test)]
+        if self.validation is not None:
+            parts.append(self.validation.fingerprint)
         if self.table is not None:  # else a renamed column would find a run that asks for the old one
             parts.append(json.dumps(self.table.to_json()))
         return hashlib.blake2b(":".join(parts).encode(), digest_size=16).hexdigest()

@@ -1,6 +1,7 @@
 """Inputs that are decoded when they are asked for, because all of them together do not fit in memory."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,10 @@ class LazyInputs(ABC):
     def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
         """One picture, [channels, height, width]."""
 
+    def take(self, rows: Sequence[int]) -> "LazyInputs":
+        """These pictures alone, in this order: what a process that decodes them must be told."""
+        return _Chosen(self, tuple(rows))
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -51,6 +56,25 @@ class LazyInputs(ABC):
             return self.read(int(rows))
         chosen = np.arange(len(self))[rows]
         return np.stack([self.read(int(row)) for row in chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen(LazyInputs):
+    """Some rows of others."""
+
+    whole: LazyInputs
+    rows: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.rows), *self.whole.shape[1:])
+
+    @property
+    def digest(self) -> bytes:
+        return self.whole.digest + repr(self.rows).encode()
+
+    def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
+        return self.whole.read(self.rows[row], view)
 
 
 Inputs = npt.NDArray[Any] | LazyInputs

@@ -8,10 +8,13 @@ from pathlib import Path
 from noiselimit.data.cifar import CIFAR10, CIFAR100, find_version, read_cifar
 from noiselimit.data.cifar10n import download_cifar10n, holds_cifar10n, read_cifar10n
 from noiselimit.data.cifar_download import download_cifar
+from noiselimit.data.class_folders import has_class_folders
+from noiselimit.data.clothing1m import clothing1m, holds_clothing1m
 from noiselimit.data.digits import digits
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet
 from noiselimit.data.idx import holds_idx, read_idx_folder
+from noiselimit.data.image_folder import read_image_folder
 from noiselimit.data.lazy import Inputs
 from noiselimit.data.mnist import download_mnist, mnist
 from noiselimit.data.npz import read_npz, read_npz_inputs
@@ -69,9 +72,11 @@ DATA_SETS: dict[str, Callable[[], DataSet] | Stored] = {
         lambda folder, progress: download_cifar(CIFAR100, folder, progress),
     ),
     "cifar10n": Stored(holds_cifar10n, lambda folder, reading: read_cifar10n(folder), download_cifar10n),
+    "clothing1m": Stored(holds_clothing1m, clothing1m, None),
 }
 FOLDER_FORMATS: tuple[FolderFormat, ...] = (
     FolderFormat(holds_idx, lambda folder, reading: read_idx_folder(folder)),
+    FolderFormat(has_class_folders, read_image_folder),
 )
 FILE_FORMATS: dict[str, FileFormat] = {
     ".npz": FileFormat(
@@ -153,10 +158,8 @@ def _find_folder(
     """The folder that has the files: NAME below the data folder, or the data folder itself."""
     parent = data_dir or os.environ.get(VARIABLE)
     if not parent:
-        raise InputError(
-            f"{name}: no data folder is named; set --data-dir or {VARIABLE}, "
-            "and add --download to fetch the files."
-        )
+        fetched = ", and add --download to fetch the files" if entry.download else ""
+        raise InputError(f"{name}: no data folder is named; set --data-dir or {VARIABLE}{fetched}.")
     folders = (Path(parent) / name, Path(parent))
     folder = next((folder for folder in folders if entry.is_in(folder)), None)
     if download:
@@ -170,6 +173,7 @@ def _find_folder(
     if folder is None:
         raise InputError(
             f"{name}: its files are neither in {folders[0]} nor in {parent}; "
-            f"name their folder with --data-dir or {VARIABLE}, or add --download to fetch them."
+            f"name their folder with --data-dir or {VARIABLE}, or "
+            f"{'add --download to fetch them' if entry.download else 'ask their authors for them'}."
         )
     return folder
