@@ -62,6 +62,7 @@ def without_draws(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _belongs_to_dropout(name: str, state: Mapping[str, Tensor]) -> bool:
-    path, _, last = name.rpartition(".")
-    pair = [state.get(f"{path}.{part}") for part in ("key", "calls")]
+    last = name.rpartition(".")[2]
+    path = name.removesuffix(last)
+    pair = [state.get(f"{path}{part}") for part in ("key", "calls")]
     return last in ("key", "calls") and all(t is not None and t.dtype == torch.int64 for t in pair)

@@ -49,15 +49,15 @@ def _with_features(module: nn.Module, inputs: Any, output: Any) -> Any:
 
 def _replace_dropout(path: str, module: nn.Module) -> None:
     """Dropout that draws from torch's generator would tie a run to its neighbours."""
-    for name, child in list(module.named_children()):
+    for name, child in module._modules.items():  # `named_children` would pass over a layer used twice
         if isinstance(child, nn.Dropout):
-            setattr(module, name, Dropout(child.p) if child.p else nn.Identity())
+            module._modules[name] = Dropout(child.p) if child.p else nn.Identity()
         elif isinstance(child, nn.modules.dropout._DropoutNd):
             raise InputError(
                 f"network '{path}' has a {type(child).__name__}, which draws from torch's generator: "
                 "use nn.Dropout."
             )
-        else:
+        elif child is not None:
             _replace_dropout(path, child)
 
 
@@ -65,7 +65,7 @@ def check_network(
     path: str, network: nn.Module, input_shape: tuple[int, ...], classes: int, *, head_bias: bool
 ) -> None:
     """Whether the network can be trained here; asked of two blank inputs."""
-    _check_parameters(path, network)
+    _check_state(path, network)
     network.eval()
     try:
         with torch.no_grad():
@@ -84,17 +84,17 @@ def check_network(
         _check_head(path, network, *found)
 
 
-def _check_parameters(path: str, network: nn.Module) -> None:
+def _check_state(path: str, network: nn.Module) -> None:
     names: dict[int, str] = {}
-    for name, parameter in network.named_parameters(remove_duplicate=False):
-        if is_lazy(parameter):
+    for name, tensor in network.state_dict(keep_vars=True).items():
+        if is_lazy(tensor):
             raise InputError(f"network '{path}' has no shape yet for '{name}': use layers that are not lazy.")
-        if id(parameter) in names:
+        if id(tensor) in names:
             raise InputError(
-                f"network '{path}' shares one parameter between '{names[id(parameter)]}' and '{name}': "
-                "give each its own."
+                f"network '{path}' has one tensor under two names, '{names[id(tensor)]}' and '{name}': "
+                "give each place its own layer."
             )
-        names[id(parameter)] = name
+        names[id(tensor)] = name
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise InputError(f"network '{path}' has no parameter that learns: set requires_grad on some.")
 

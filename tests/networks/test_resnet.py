@@ -1,0 +1,130 @@
+"""The residual networks against the published ones: parameters, shapes and names; and that they learn."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from noiselimit.networks import NETWORKS, Architecture, Role
+from noiselimit.networks.resnet import ResNet
+
+STEM_DIFFERENCE = (7 * 7 - 3 * 3) * 3 * 64
+"""Weights that the 3 × 3 stem saves."""
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "classes", "published"),
+    [
+        ("resnet-18", 32, 10, 11_173_962),  # kuangliu/pytorch-cifar
+        ("resnet-34", 32, 10, 21_282_122),
+        ("resnet-18", 32, 1000, 11_689_512 - STEM_DIFFERENCE),  # torchvision, ImageNet
+        ("resnet-34", 32, 1000, 21_797_672 - STEM_DIFFERENCE),
+        ("resnet-50", 224, 1000, 25_557_032),
+    ],
+)
+def test_has_as_many_parameters_as_published(name: str, side: int, classes: int, published: int) -> None:
+    with torch.device("meta"):
+        module = NETWORKS[name].build((3, side, side), classes)
+    assert sum(parameter.numel() for parameter in module.parameters()) == published
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "shapes"),
+    [
+        ("resnet-18", 32, [(64, 32), (64, 32), (128, 16), (256, 8), (512, 4)]),
+        ("resnet-34", 32, [(64, 32), (64, 32), (128, 16), (256, 8), (512, 4)]),
+        ("resnet-50", 224, [(64, 112), (256, 56), (512, 28), (1024, 14), (2048, 7)]),
+    ],
+)
+def test_stages_have_the_papers_shapes(name: str, side: int, shapes: list[tuple[int, int]]) -> None:
+    seen: list[tuple[int, ...]] = []
+    with torch.device("meta"):
+        module = NETWORKS[name].build((3, side, side), 10)
+        assert isinstance(module, ResNet)
+        for stage in (module.conv1, module.layer1, module.layer2, module.layer3, module.layer4):
+            stage.register_forward_hook(lambda module, inputs, output: seen.append(tuple(output.shape)))
+        logits, features = module(torch.zeros(2, 3, side, side))
+    assert seen == [(2, channels, size, size) for channels, size in shapes]
+    assert features.shape == (2, shapes[-1][0])
+    assert logits.shape == (2, 10)
+
+
+def torchvisions_names(depths: list[int], convolutions: int) -> set[str]:
+    """The state dict's names by torchvision's scheme; `convolutions` per block."""
+    pairs = [("conv1", "bn1")]
+    for stage, depth in enumerate(depths, 1):
+        for block in range(depth):
+            pairs += [
+                (f"layer{stage}.{block}.conv{i}", f"layer{stage}.{block}.bn{i}")
+                for i in range(1, convolutions + 1)
+            ]
+        if stage > 1 or convolutions == 3:
+            pairs.append((f"layer{stage}.0.downsample.0", f"layer{stage}.0.downsample.1"))
+    statistics = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+    return {"fc.weight", "fc.bias"} | {
+        name
+        for convolution, norm in pairs
+        for name in (f"{convolution}.weight", *(f"{norm}.{part}" for part in statistics))
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "depths", "convolutions", "count"),
+    [
+        ("resnet-18", [2, 2, 2, 2], 2, 122),
+        ("resnet-34", [3, 4, 6, 3], 2, 218),
+        ("resnet-50", [3, 4, 6, 3], 3, 320),
+    ],
+)
+def test_names_are_torchvisions(name: str, depths: list[int], convolutions: int, count: int) -> None:
+    with torch.device("meta"):
+        found = set(NETWORKS[name].build((3, 32, 32), 1000).state_dict())
+    assert found == torchvisions_names(depths, convolutions)
+    assert len(found) == count
+
+
+def test_the_bottleneck_strides_in_its_3_by_3_convolution() -> None:
+    with torch.device("meta"):
+        module = NETWORKS["resnet-50"].build((3, 64, 64), 10)
+    strides = {
+        name: layer.stride
+        for name, layer in module.named_modules()
+        if isinstance(layer, nn.Conv2d) and name.startswith("layer2.0.")
+    }
+    assert strides == {
+        "layer2.0.conv1": (1, 1),
+        "layer2.0.conv2": (2, 2),
+        "layer2.0.conv3": (1, 1),
+        "layer2.0.downsample.0": (2, 2),
+    }
+
+
+def test_a_block_adds_its_shortcut() -> None:
+    """With its last batch-norm at zero, a block without projection passes its (positive) inputs through."""
+    module = NETWORKS["resnet-18"].build((1, 8, 8), 3)
+    assert isinstance(module, ResNet)
+    block = module.layer1[1]
+    assert isinstance(block.bn2, nn.BatchNorm2d)
+    nn.init.zeros_(block.bn2.weight)
+    inputs = torch.rand(2, 64, 4, 4)
+    torch.testing.assert_close(block(inputs), inputs)
+
+
+def test_learns_from_our_initial_weights() -> None:
+    """Sixteen random pictures with random labels are soon known by heart."""
+    architecture = Architecture("resnet-18")
+    module = architecture.build((1, 8, 8), 4)
+    module.load_state_dict(architecture.initial_state((1, 8, 8), 4, 0, Role.CLASSIFIER))
+    generator = torch.Generator().manual_seed(0)
+    inputs: Tensor = torch.randn(16, 1, 8, 8, generator=generator)
+    labels = torch.randint(4, (16,), generator=generator)
+    optimiser = torch.optim.Adam(module.parameters(), 1e-3)
+    losses = []
+    for _ in range(8):
+        loss = cross_entropy(module(inputs)[0], labels)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert 1.0 < losses[0] < 3.0
+    assert losses[-1] < 0.1 * losses[0]
