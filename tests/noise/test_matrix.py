@@ -82,7 +82,7 @@ def test_no_file_named():
 
 def test_the_size_must_be_that_of_the_data():
     with pytest.raises(InputError, match="has 2 rows but the data have 10 classes; give a matrix of 10 × 10"):
-        MatrixNoise(ROWS).transition(10)
+        MatrixNoise(ROWS).transition("abcdefghij")
 
 
 @given(st.floats(-3e-6, 3e-6))
@@ -92,13 +92,13 @@ def test_rows_may_miss_one_by_a_millionth_and_are_rescaled(error):
         with pytest.raises(InputError, match="row 0 sums to"):
             MatrixNoise(rows)
     else:
-        assert np.allclose(MatrixNoise(rows).transition(2).sum(axis=1), 1, rtol=0, atol=1e-12)
+        assert np.allclose(MatrixNoise(rows).transition("ab").sum(axis=1), 1, rtol=0, atol=1e-12)
 
 
 def test_the_callers_array_is_not_kept():
     rows = np.array(ROWS)
     noise = MatrixNoise(rows)
     rows[:] = 0
-    noise.transition(2)[:] = 0
+    noise.transition("ab")[:] = 0
     assert noise == MatrixNoise(ROWS)
     assert hash(noise) == hash(MatrixNoise(ROWS))

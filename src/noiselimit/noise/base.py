@@ -1,18 +1,20 @@
 """What every noise can do, and the one place where labels are drawn from a transition matrix."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import Examples
 from noiselimit.data.labels import Labels
+from noiselimit.errors import InputError
 from noiselimit.randomness import Stream, uniforms
 
 Matrix = npt.NDArray[np.float64]
-Parameter = float | list[list[float]] | None  # what a noise is made of, as JSON can hold it
+Parameter = float | str | list[list[float]] | dict[str, Any] | None  # as JSON can hold it
 
 
 class Noise(ABC):
@@ -28,7 +30,7 @@ class Noise(ABC):
     @classmethod
     @abstractmethod
     def from_parameter(cls, parameter: object) -> Self:
-        """From a value read from JSON, which may be anything; the inverse of `parameter`."""
+        """From a value read from JSON, which may be anything; the inverse of `parameter`. Opens no file."""
 
     @property
     @abstractmethod
@@ -36,17 +38,44 @@ class Noise(ABC):
         """What tells this noise from others of its kind."""
 
     @abstractmethod
-    def transition(self, classes: int) -> Matrix:
-        """[k, k]: row i holds the probabilities of the labels that an example of label i may get."""
+    def draw(self, examples: Examples, seed: int) -> Labels:
+        """New labels [n]; that of example i depends on the data, the seed and i alone."""
 
     @abstractmethod
-    def draw(self, examples: Examples, seed: int) -> Labels:
-        """New labels [n]; that of example i depends on the seed, on i and on example i alone."""
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        """[k, k]: row i holds the probabilities of the labels that an example of label i may get.
+
+        An error for noise that looks at more than the label: it has no such matrix.
+        """
+
+    @abstractmethod
+    def posteriors(self, examples: Examples, seed: int) -> Matrix | None:
+        """[n, k]: the probability of each label for each example; None where nobody knows it."""
 
     def apply(self, examples: Examples, seed: int) -> Examples:
         """The same examples with noisy labels; the labels before the first noise count as the clean ones."""
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels
         return replace(examples, labels=self.draw(examples, seed), clean_labels=clean)
+
+
+class ClassNoise(Noise):
+    """Noise that looks at an example's label only, so that a transition matrix says it all."""
+
+    def draw(self, examples: Examples, seed: int) -> Labels:
+        """New labels [n]; that of example i depends on the seed, on i and on its old label alone."""
+        return draw_from_transition(examples.labels, self.transition(examples.class_names), seed)
+
+    def posteriors(self, examples: Examples, seed: int) -> Matrix:
+        """[n, k]: of each example the row of the transition matrix that its label names."""
+        return self.transition(examples.class_names)[examples.labels]
+
+
+def no_transition(kind: str, reason: str) -> InputError:
+    """The error of a noise that no transition matrix describes."""
+    return InputError(
+        f"noise '{kind}' has no transition matrix, because {reason}; "
+        "choose another, such as uniform:0.4 or matrix:FILE."
+    )
 
 
 def draw_from_transition(labels: Labels, transition: Matrix, seed: int) -> Labels:

@@ -1,23 +1,39 @@
 """The table of noises, and how they are written on the command line and in a run's spec."""
 
 import json
+from typing import Any
 
 import numpy as np
 
 from noiselimit.errors import InputError, unknown
 from noiselimit.noise.base import Noise
+from noiselimit.noise.given import GivenNoise
+from noiselimit.noise.instance import InstanceNoise
 from noiselimit.noise.matrix import MatrixNoise
 from noiselimit.noise.none import NoNoise
+from noiselimit.noise.pair import PairNoise
+from noiselimit.noise.symmetric import SymmetricNoise
 from noiselimit.noise.uniform import UniformNoise
 
 # A new noise is a new file beside this one and a line here.
-NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (NoNoise, UniformNoise, MatrixNoise)}
+NOISES: dict[str, type[Noise]] = {
+    noise.kind: noise
+    for noise in (
+        NoNoise,
+        UniformNoise,
+        SymmetricNoise,
+        PairNoise,
+        MatrixNoise,
+        InstanceNoise,
+        GivenNoise,
+    )
+}
 
-NoiseJson = str | dict[str, list[list[float]]]
+NoiseJson = str | dict[str, Any]
 
 
 def parse_noise(text: str) -> Noise:
-    """The noise that a user types: none, uniform:0.8 or matrix:FILE."""
+    """The noise that a user types, such as none, uniform:0.8, pair:cat>dog:0.4 or matrix:FILE."""
     kind, _, argument = text.strip().partition(":")
     return _find_kind(kind).from_text(argument)
 
@@ -34,9 +50,12 @@ def as_noise(value: object) -> Noise:
 
 
 def noise_to_json(noise: Noise) -> NoiseJson:
-    """'none', 'uniform:0.8' or {'matrix': [[…], …]}: all of it, so no file is needed to read it back."""
+    """'none', 'uniform:0.8' or {'matrix': [[…], …]}: what a run's hash covers, equal for equal noises.
+
+    No file is needed to read it back; of given labels it keeps the digest.
+    """
     parameter = noise.parameter
-    if isinstance(parameter, list):
+    if isinstance(parameter, list | dict | str):
         return {noise.kind: parameter}
     return noise.kind if parameter is None else f"{noise.kind}:{json.dumps(parameter)}"
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast, final
@@ -10,17 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.format import read_array
 
-from noiselimit.data.examples import Examples
-from noiselimit.data.labels import Labels
 from noiselimit.errors import InputError
-from noiselimit.noise.base import Matrix, Noise, draw_from_transition
+from noiselimit.noise.base import ClassNoise, Matrix
 
 TOLERANCE = 1e-6  # of a row's sum, for matrices that were printed with few digits
 
 
 @final
 @dataclass(frozen=True)
-class MatrixNoise(Noise):
+class MatrixNoise(ClassNoise):
     """An example of label i gets label j with the probability in row i, column j."""
 
     kind: ClassVar[str] = "matrix"
@@ -47,8 +46,9 @@ class MatrixNoise(Noise):
     def parameter(self) -> list[list[float]]:
         return [list(row) for row in self._checked]
 
-    def transition(self, classes: int) -> Matrix:
+    def transition(self, class_names: Sequence[str]) -> Matrix:
         matrix: Matrix = np.array(self._checked)
+        classes = len(class_names)
         if len(matrix) != classes:
             raise InputError(
                 f"{self.source} has {len(matrix)} rows but the data have {classes} classes; "
@@ -60,9 +60,6 @@ class MatrixNoise(Noise):
     @property
     def _checked(self) -> tuple[tuple[float, ...], ...]:
         return cast(tuple[tuple[float, ...], ...], self.rows)
-
-    def draw(self, examples: Examples, seed: int) -> Labels:
-        return draw_from_transition(examples.labels, self.transition(examples.classes), seed)
 
 
 def check_rows(values: Any, source: str) -> tuple[tuple[float, ...], ...]:

@@ -1,19 +1,19 @@
 """No noise: the labels stay as they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self, final
 
 import numpy as np
 
 from noiselimit.data.examples import Examples
-from noiselimit.data.labels import Labels
 from noiselimit.errors import InputError
-from noiselimit.noise.base import Matrix, Noise
+from noiselimit.noise.base import ClassNoise, Matrix
 
 
 @final
 @dataclass(frozen=True)
-class NoNoise(Noise):
+class NoNoise(ClassNoise):
     """Keep every label."""
 
     kind: ClassVar[str] = "none"
@@ -32,12 +32,9 @@ class NoNoise(Noise):
     def parameter(self) -> None:
         return None
 
-    def transition(self, classes: int) -> Matrix:
-        return np.eye(classes)
-
-    def draw(self, examples: Examples, seed: int) -> Labels:
-        return examples.labels.copy()
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        return np.eye(len(class_names))
 
     def apply(self, examples: Examples, seed: int) -> Examples:
         """The labels as they came; clean ones stay unknown, since nobody has said that these are clean."""
-        return replace(examples, labels=self.draw(examples, seed))
+        return replace(examples, labels=examples.labels.copy())

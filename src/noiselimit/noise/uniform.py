@@ -1,43 +1,29 @@
 """Uniform noise: a wrong label is equally likely to be any of the other classes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, Self, final
 
 import numpy as np
 
-from noiselimit.data.examples import Examples
-from noiselimit.data.labels import Labels
-from noiselimit.errors import InputError
-from noiselimit.noise.base import Matrix, Noise, draw_from_transition
+from noiselimit.noise.base import ClassNoise, Matrix
+from noiselimit.noise.probability import check_probability, read_probability
 
 
 @final
 @dataclass(frozen=True)
-class UniformNoise(Noise):
+class UniformNoise(ClassNoise):
     """With this probability a label becomes one of the k − 1 others."""
 
     kind: ClassVar[str] = "uniform"
     probability: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.probability, Real) or not 0 <= self.probability <= 1:
-            raise InputError(
-                f"uniform noise of {self.probability} is not possible; "
-                "give a probability from 0 to 1, such as uniform:0.4."
-            )
-        # One spelling for equal noises, because a run's hash covers it: 1 becomes 1.0 and -0.0 becomes 0.0.
-        object.__setattr__(self, "probability", float(self.probability) + 0.0)
+        object.__setattr__(self, "probability", check_probability(self.kind, self.probability))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        try:
-            probability = float(text)
-        except ValueError:
-            raise InputError(
-                f"noise 'uniform:{text}' has no number after the colon; write uniform:0.4."
-            ) from None
-        return cls(probability)
+        return cls(read_probability(cls.kind, text))
 
     @classmethod
     def from_parameter(cls, parameter: object) -> Self:
@@ -47,10 +33,8 @@ class UniformNoise(Noise):
     def parameter(self) -> float:
         return self.probability
 
-    def transition(self, classes: int) -> Matrix:
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        classes = len(class_names)
         matrix = np.full((classes, classes), self.probability / (classes - 1))
         np.fill_diagonal(matrix, 1 - self.probability)
         return matrix
-
-    def draw(self, examples: Examples, seed: int) -> Labels:
-        return draw_from_transition(examples.labels, self.transition(examples.classes), seed)

@@ -1,0 +1,105 @@
+"""Given noise: labels that somebody else has already made, from the data or from a file."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from noiselimit.data.examples import Examples
+from noiselimit.data.labels import Labels, encode_labels, read_labels
+from noiselimit.errors import InputError, unknown
+from noiselimit.noise.base import Matrix, Noise, no_transition
+from noiselimit.noise.label_file import SUFFIXES, digest_of, read_label_file
+
+
+@final
+@dataclass(frozen=True)
+class GivenNoise(Noise):
+    """The labels of one of the data's label sets; or labels of a file, known by their digest.
+
+    A run's spec keeps the digest only, because it is there to be read and a million labels are not; a noise
+    that comes from a spec can therefore be shown but not applied.
+    """
+
+    kind: ClassVar[str] = "given"
+    name: str  # of the label set, or of the file without its folder
+    digest: str | None = None  # of the file's labels; None for a label set
+    labels: npt.NDArray[Any] | None = field(default=None, compare=False, repr=False)  # [n] as in the file
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(
+                f"given noise of {self.name!r} is not possible; "
+                "name a label set as in given:worst, or a file as in given:labels.csv."
+            )
+        if self.digest is not None and not isinstance(self.digest, str):
+            raise InputError(f"given noise has the digest {self.digest!r}; correct it in the spec.")
+
+    @classmethod
+    def from_labels(cls, labels: Any, name: str = "labels") -> Self:
+        """From labels [n], numbers or class names; the name stands in messages and in a run's spec."""
+        read = read_labels(labels, name).copy()
+        read.flags.writeable = False
+        return cls(name, digest_of(read), read)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """From the name of a label set, or from a path with a folder or an ending of a label file."""
+        path = Path(text)
+        if path.suffix in SUFFIXES or len(path.parts) > 1:
+            return cls.from_labels(read_label_file(path), path.name)
+        return cls(text.strip())
+
+    @classmethod
+    def from_parameter(cls, parameter: object) -> Self:
+        if isinstance(parameter, dict) and parameter.keys() == {"file", "digest"}:
+            return cls(parameter["file"], parameter["digest"])
+        return cls(parameter)  # type: ignore[arg-type]  # checked on creation
+
+    @property
+    def parameter(self) -> str | dict[str, Any]:
+        return self.name if self.digest is None else {"file": self.name, "digest": self.digest}
+
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        raise no_transition(self.kind, "only one draw of it is known")
+
+    def posteriors(self, examples: Examples, seed: int) -> None:
+        """None: one label per example does not say how probable the others were."""
+
+    def draw(self, examples: Examples, seed: int) -> Labels:
+        """The given labels [n], whatever the seed."""
+        if self.digest is None:
+            return self._label_set(examples).copy()
+        if self.labels is None:
+            raise InputError(
+                f"{self.name}: a run's spec keeps only the digest of given labels; "
+                "name the file again, as given:FILE."
+            )
+        if len(self.labels) != len(examples):
+            raise InputError(
+                f"{self.name}: there are {len(self.labels)} labels but {len(examples)} examples; "
+                "give one label per example, in the data's order."
+            )
+        return encode_given(self.labels, examples.class_names, self.name)
+
+    def _label_set(self, examples: Examples) -> Labels:
+        if self.name in examples.label_sets:
+            return examples.label_sets[self.name]
+        if examples.label_sets:
+            raise unknown("label set of given noise", self.name, examples.label_sets)
+        raise InputError(
+            f"noise 'given:{self.name}' asks for a label set but the data have none; take data that have, "
+            "such as CIFAR-10 with its CIFAR-10N files, or name a file of labels as given:FILE."
+        )
+
+
+def encode_given(labels: npt.NDArray[Any], class_names: Sequence[str], source: str) -> Labels:
+    """Labels [n] as numbers of classes; text that spells numbers is class names where all of it are names."""
+    if labels.dtype.kind == "U" and not np.isin(labels, class_names).all():
+        with suppress(ValueError):
+            labels = labels.astype(np.int64)
+    return encode_labels(read_labels(labels, source), class_names, source)

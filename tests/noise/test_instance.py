@@ -1,0 +1,142 @@
+"""Instance-dependent noise hits what lies near a boundary, at the rate that was asked for."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noiselimit.data.examples import make_examples
+from noiselimit.data.lazy import LazyInputs
+from noiselimit.noise import InstanceNoise
+from noiselimit.noise import projection as projection_module
+from noiselimit.noise.instance import flip_probabilities
+from noiselimit.noise.projection import project, random_directions, standardisation
+
+NOISE = InstanceNoise(0.4)
+
+
+class Decoded(LazyInputs):
+    """Pictures behind the interface of those that are read from files; remembers how many at once."""
+
+    digest = b""
+
+    def __init__(self, pictures):
+        self.pictures = pictures
+        self.shape = pictures.shape
+        self.largest = 0
+
+    shape = ()
+
+    def read(self, row, view=None):
+        return self.pictures[row]
+
+    def __getitem__(self, rows):
+        self.largest = max(self.largest, len(rows))
+        return super().__getitem__(rows)
+
+
+def pictures(count):
+    return np.random.default_rng(1).integers(0, 256, size=(count, 3, 6, 5), dtype=np.uint8)
+
+
+@given(
+    st.lists(st.floats(0, 1e6), min_size=1, max_size=50),
+    st.floats(0, 1) | st.sampled_from([1e-300, 1e-9, 1 - 1e-9, 1 - 2**-53]),
+)
+def test_the_mean_is_solved_for(distances, mean):
+    found = flip_probabilities(np.array(distances), mean)
+    assert found.mean() == pytest.approx(mean, abs=1e-9)
+    assert (found >= 0).all()
+    assert (found <= 1).all()
+    order = np.argsort(distances)
+    assert (np.diff(found[order]) <= 1e-12).all()  # never more at a greater distance
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.1, 0.4, 0.9, 1.0])
+def test_mean_of_the_solved_probabilities(many, probability):
+    flips = InstanceNoise(probability).flips(many(2000), 3)
+    assert flips.probabilities.mean() == pytest.approx(probability, abs=1e-6)
+
+
+def test_examples_near_a_boundary_are_hit_more(many):
+    examples = many(20_000)
+    distances = NOISE.flips(examples, 0).distances
+    wrong = NOISE.apply(examples, 0).wrong
+    near, far = np.quantile(distances, [0.25, 0.75])
+    assert wrong[distances < near].mean() > 0.6
+    assert wrong[distances > far].mean() < 0.2
+
+
+def test_flips_go_to_the_class_across_the_nearest_boundary():
+    """Against the definition, one example and one class at a time."""
+    examples = make_examples(pictures(40), np.arange(40) % 4)
+    flips = NOISE.flips(examples, 5)
+    drawn = random_directions(4, 3 * 6 * 5 + 1, 5, 1)
+    pixels = examples.inputs.astype(np.float64)
+    mean, deviation = pixels.mean(axis=(0, 2, 3), keepdims=True), pixels.std(axis=(0, 2, 3), keepdims=True)
+    standard = ((pixels - mean) / deviation).reshape(40, -1)
+    for row, label in enumerate(examples.labels):
+        distances = {
+            other: abs(
+                (drawn[label, :-1] - drawn[other, :-1]) @ standard[row] + drawn[label, -1] - drawn[other, -1]
+            )
+            / np.linalg.norm(drawn[label, :-1] - drawn[other, :-1])
+            for other in range(4)
+            if other != label
+        }
+        assert flips.targets[row] == min(distances, key=distances.get)
+        assert flips.distances[row] == pytest.approx(min(distances.values()))
+
+
+def test_labels_that_change_become_the_target(many):
+    examples = many(3000)
+    noisy = NOISE.apply(examples, 2)
+    targets = NOISE.flips(examples, 2).targets
+    assert np.array_equal(noisy.labels[noisy.wrong], targets[noisy.wrong])
+    assert (targets != examples.labels).all()
+
+
+def test_lazy_pictures_give_the_same_labels_and_are_read_in_pieces(monkeypatch):
+    examples = make_examples(pictures(101), np.arange(101) % 4)
+    lazy = dataclasses.replace(examples, inputs=Decoded(pictures(101)))
+    wanted = NOISE.draw(examples, 0)
+    monkeypatch.setattr(projection_module, "PIECE", 10 * 90)
+    assert np.array_equal(NOISE.draw(lazy, 0), wanted)
+    assert lazy.inputs.largest <= 10
+
+
+def test_scores_do_not_depend_on_the_pieces(monkeypatch):
+    inputs = pictures(57)
+    directions = random_directions(3, 90, 0, 1)
+    whole = project(inputs, directions)
+    monkeypatch.setattr(projection_module, "PIECE", 1)
+    assert np.allclose(project(inputs, directions), whole, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_standardisation(offset):
+    inputs = np.random.default_rng(2).normal(size=(300, 4)) * [1, 10, 0.5, 0] + offset
+    mean, deviation = standardisation(inputs)
+    assert np.allclose(mean, inputs.mean(axis=0))
+    assert np.allclose(deviation, [*inputs.std(axis=0)[:3], 1])
+
+
+def test_standardisation_looks_at_evenly_spaced_examples(monkeypatch):
+    monkeypatch.setattr(projection_module, "SAMPLE", 3)
+    mean, _ = standardisation(np.arange(9.0)[:, None])
+    assert mean.tolist() == [4.0]  # of examples 0, 4 and 8
+
+
+def test_directions_are_standard_normal_and_differ_by_seed_and_step():
+    drawn = random_directions(4, 5000, 0, 1)
+    assert abs(drawn.mean()) < 5 / np.sqrt(20_000)  # five standard deviations
+    assert abs(drawn.var() - 1) < 5 * np.sqrt(2 / 20_000)
+    assert not np.array_equal(drawn, random_directions(4, 5000, 1, 1))
+    assert not np.array_equal(drawn, random_directions(4, 5000, 0, 2))
+
+
+def test_inputs_that_are_all_alike_are_hit_alike():
+    examples = make_examples(np.ones((50, 2)), np.arange(50) % 2)
+    assert np.allclose(NOISE.flips(examples, 0).probabilities, 0.4)
