@@ -1,8 +1,12 @@
-"""Writing idx files, which only tests need to do."""
+"""Writing data files, which only tests need to do, and a server on this machine to fetch them from."""
 
 import gzip
 import struct
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -39,3 +43,56 @@ def write_idx_folder() -> Callable[[Path], tuple[np.ndarray, np.ndarray]]:
         return images, labels
 
     return write
+
+
+@pytest.fixture(scope="session")
+def write_cifar10() -> Callable[[Path], tuple[np.ndarray, np.ndarray]]:
+    """Write a CIFAR-10 of 60 training and 12 test pictures, binary version; return the training ones."""
+
+    def write(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+        folder.mkdir(parents=True, exist_ok=True)
+        generator = np.random.default_rng(5)
+        pictures = generator.integers(0, 256, (72, 3, 32, 32), dtype=np.uint8)
+        labels = (np.arange(72) * 7 % 10).astype(np.uint8)
+        for start, name in zip(range(0, 72, 12), [*map(str, range(1, 6)), "test"], strict=True):
+            path = folder / ("test_batch.bin" if name == "test" else f"data_batch_{name}.bin")
+            with path.open("wb") as file:
+                for row in range(start, start + 12):
+                    file.write(bytes([labels[row]]) + pictures[row].tobytes())
+        return pictures[:60], labels[:60]
+
+    return write
+
+
+@dataclass
+class Server:
+    """A file server: its address, the folder it serves, and the paths that it was asked for so far."""
+
+    url: str
+    folder: Path
+    asked: list[str] = field(default_factory=list)
+
+
+class _RecordingHandler(SimpleHTTPRequestHandler):
+    asked: list[str]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+
+@pytest.fixture
+def file_server(tmp_path: Path) -> Iterator[Server]:
+    """Serve the folder tmp_path/served."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = type("Handler", (_RecordingHandler,), {"asked": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=folder)) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
+        thread.start()
+        yield Server(f"http://127.0.0.1:{httpd.server_port}/", folder, handler.asked)
+        httpd.shutdown()
+        thread.join()

@@ -3,9 +3,6 @@
 import gzip
 import hashlib
 import os
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -18,47 +15,28 @@ from noiselimit.errors import InputError
 NAMES = [f"{part}-idx{dimensions}-ubyte.gz" for part, dimensions in module.FILES]
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    """A file server that records the paths it was asked for instead of printing them."""
-
-    asked: list[str]
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        super().do_GET()
-
-
-@pytest.fixture
-def server(tmp_path, monkeypatch):
-    """Serve tmp_path/served, where `good` holds small stand-ins whose digests count as MNIST's."""
-    good = tmp_path / "served" / "good"
-    good.mkdir(parents=True)
-    digests = {}
-    for key, name in zip(module.FILES, NAMES, strict=True):
-        content = name.encode() * 100
-        (good / name).write_bytes(gzip.compress(content))
-        digests[key] = hashlib.sha256(content).hexdigest()
-    monkeypatch.setattr(module, "FILES", digests)
-    handler = type("Handler", (QuietHandler,), {"asked": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=tmp_path / "served")) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
-        thread.start()
-        yield Server(f"http://127.0.0.1:{httpd.server_port}/", good, handler.asked)
-        httpd.shutdown()
-        thread.join()
-
-
-class Server:
-    """Where the mirrors are, the folder of the good one, and the paths asked for so far."""
+class Mirrors:
+    """The folder of the good mirror, the paths asked for so far, and addresses of mirrors by name."""
 
     def __init__(self, url: str, good: Path, asked: list[str]) -> None:
         self.url, self.good, self.asked = url, good, asked
 
     def mirrors(self, *names: str) -> list[str]:
         return [self.url + name for name in names]
+
+
+@pytest.fixture
+def server(file_server, monkeypatch):
+    """A mirror `good` that holds small stand-ins whose digests count as MNIST's."""
+    good = file_server.folder / "good"
+    good.mkdir()
+    digests = {}
+    for key, name in zip(module.FILES, NAMES, strict=True):
+        content = name.encode() * 100
+        (good / name).write_bytes(gzip.compress(content))
+        digests[key] = hashlib.sha256(content).hexdigest()
+    monkeypatch.setattr(module, "FILES", digests)
+    return Mirrors(file_server.url, good, file_server.asked)
 
 
 def test_all_files_arrive_whole_and_progress_is_told(server, tmp_path):

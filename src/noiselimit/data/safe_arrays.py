@@ -19,6 +19,7 @@ MOST_DIMENSIONS = 8
 class Name(Enum):
     """A name that a pickle of an array may mention."""
 
+    BYTES = auto()
     ENCODE = auto()
     RECONSTRUCT = auto()
     ARRAY = auto()
@@ -27,6 +28,7 @@ class Name(Enum):
 
 # As pickletools spells a global; NumPy moved numpy.core to numpy._core in version 2.
 NAMES = {
+    "__builtin__ bytes": Name.BYTES,
     "_codecs encode": Name.ENCODE,
     "numpy.core.multiarray _reconstruct": Name.RECONSTRUCT,
     "numpy._core.multiarray _reconstruct": Name.RECONSTRUCT,
@@ -59,7 +61,10 @@ class PendingArray:
 def call(function: Any, arguments: Any) -> bytes | PendingArray | PendingType | None:
     """What the call of a name means; None where it has no meaning."""
     match function, arguments:
-        case Name.ENCODE, (str(text), "latin1"):  # how Python 3 writes bytes in protocol 2
+        # Python 3 has two ways to write bytes in protocol 2.
+        case Name.BYTES, ():
+            return b""
+        case Name.ENCODE, (str(text), "latin1"):
             return text.encode("latin-1")
         case Name.RECONSTRUCT, (Name.ARRAY, (0,), b"b"):
             return PendingArray()
