@@ -40,3 +40,25 @@ def test_a_named_data_set(command, tmp_path):
 def test_json(command, one_run, table):
     answer = command("predict", one_run, table, "--json")
     assert json.loads(answer.out) == {"predictions": "predictions.csv", "examples": 60}
+
+
+def test_a_table_from_training_to_new_rows(command, tmp_path):
+    lines = [f"{number},{'rot' if number % 2 else 'grün'},{number % 2 + 1}" for number in range(40)]
+    (tmp_path / "old.csv").write_text("\n".join(["size,colour,class", *lines]), "utf-8")
+    (tmp_path / "new.csv").write_text("colour;size\nrot;3\ngrün;4\nlila;5\n", "utf-8")
+    options = ["--label", "class", "--method", "ce", "--epochs", "2", "--quiet"]
+    assert command("train", "--data", "old.csv", *options).code == 0
+    run = next((tmp_path / "runs").glob("ce*"))
+    assert command("predict", run, "new.csv").out == "3 predictions written to predictions.csv\n"
+    assert set(pd.read_csv("predictions.csv")["predicted_class"]) <= {1, 2}
+    (tmp_path / "new.csv").write_text("colour\nrot\n")
+    answer = command("predict", run, "new.csv")
+    assert (answer.code, answer.out) == (2, "")
+    assert "new.csv: there is no column 'size', which the training data had; add it." in answer.err
+
+
+def test_a_table_for_a_run_that_was_trained_on_none(command, one_run, tmp_path):
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n")
+    answer = command("predict", one_run, "new.csv")
+    assert answer.code == 2
+    assert "new.csv: the run was not trained on a table with named columns;" in answer.err

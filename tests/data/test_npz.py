@@ -64,6 +64,16 @@ def test_a_string_that_only_the_test_part_has(save):
         read_npz(path)
 
 
+def test_weights_and_other_labels_of_the_same_examples(save):
+    path = save(X=INPUTS, y=LABELS, weights=np.arange(6), labels_worst=LABELS[::-1], labels_=LABELS[:1])
+    examples = read_npz(path).examples
+    assert examples.weights is not None
+    assert examples.weights.tolist() == [0, 1, 2, 3, 4, 5]
+    assert {name: labels.tolist() for name, labels in examples.label_sets.items()} == {
+        "worst": LABELS[::-1].tolist()
+    }
+
+
 def test_inputs_alone_are_enough_to_predict(save):
     assert np.array_equal(read_npz_inputs(save(X=INPUTS.astype(np.float64))), INPUTS)
 
@@ -85,6 +95,9 @@ def test_inputs_alone_are_enough_to_predict(save):
         ({"X": INPUTS, "y": LABELS.astype(object)}, r"array 'y' cannot be read \(.*\); save plain numbers"),
         ({"X": INPUTS, "y": LABELS - 1}, "label in row 0 is -1; labels must be"),
         ({"X": INPUTS, "y": LABELS, "class_names": np.arange(3)}, "class_names must be strings"),
+        ({"X": INPUTS, "y": LABELS, "weights": LABELS[:2]}, "weights have shape \\[2\\]"),
+        ({"X": INPUTS, "y": LABELS, "labels_a": LABELS[:2]}, "there are 6 inputs but 2 a labels; give one"),
+        ({"X": INPUTS, "y": LABELS, "labels_a": LABELS + 1}, "a label in row 2 is 3, which is none of the 3"),
     ],
 )
 def test_what_an_archive_may_lack(save, arrays, sentence):

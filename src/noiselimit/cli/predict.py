@@ -5,13 +5,17 @@ from typing import Annotated
 
 import typer
 
-from noiselimit.cli.options import DataDir, Download, Json, RunFolder
+from noiselimit.cli.options import DataDir, Download, Json, Resize, RunFolder, SkipBadImages, Trust
 
 
 def predict(
     run: RunFolder,
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Data set or .npz file; labels are not needed.")
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Data set, folder, or .npz, .csv, .tsv or .parquet file; a file needs no labels.",
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv or .parquet.")] = Path(
         "predictions.csv"
@@ -19,6 +23,9 @@ def predict(
     test: Annotated[bool, typer.Option("--test", help="Predict the data set's own test part.")] = False,
     data_dir: DataDir = None,
     download: Download = False,
+    resize: Resize = None,
+    skip_bad_images: SkipBadImages = False,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Write the classifier's prediction for every example.
@@ -28,6 +35,7 @@ def predict(
     import json
 
     from noiselimit.cli.news import download_news
+    from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_inputs
     from noiselimit.errors import InputError
     from noiselimit.files import atomic_file
@@ -36,8 +44,17 @@ def predict(
 
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
-    loaded = load_run(run)
-    table = prediction_table(loaded, load_inputs(data, data_dir, download, download_news(), test=test))
+    loaded = load_run(run, trusted=trust)
+    inputs = load_inputs(
+        data,
+        data_dir,
+        download,
+        download_news(),
+        test=test,
+        table=loaded.data.table,
+        reading=Reading(resize=resize, skip_bad_images=skip_bad_images),
+    )
+    table = prediction_table(loaded, inputs)
     with atomic_file(out) as temporary:
         if out.suffix == ".csv":
             table.to_csv(temporary, index=False)

@@ -61,9 +61,9 @@ def kind_of(values: "pd.Series[Any]", source: str) -> Literal["numbers", "names"
 
 
 def numbers(values: "pd.Series[Any]", source: str) -> npt.NDArray[np.float32]:
-    """[n], every one present and finite; text is taken where it spells a number."""
+    """[n], every one present and finite; True is 1, and text is taken where it spells a number."""
     column = f"{source}: column '{values.name}'"
-    if kind_of(values, source) == "numbers":
+    if kind_of(values, source) == "numbers" or pd.api.types.is_bool_dtype(values):
         found = values.to_numpy(dtype=np.float64, na_value=np.nan)
         absent = np.isnan(found)
     else:

@@ -72,6 +72,7 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     try:
         if path.suffix == ".parquet":
             content = pyarrow.parquet.ParquetFile(path).read()
+            content.validate(full=True)  # text in a damaged file need not be text
         else:
             content = _read_csv(path, text_columns)
         require_distinct_names(content.column_names, str(path))

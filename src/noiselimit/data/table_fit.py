@@ -29,10 +29,12 @@ def fit_table(frame: pd.DataFrame, source: str) -> Table:
 
 
 def _fit(name: str, values: "pd.Series[Any]", source: str) -> Numeric | Categorical:
+    column = f"{source}: column {name!r}"
+    _require_unicode([name], column)
     if kind_of(values, source) == "numbers":
         return Numeric(name)
     codes, texts = as_texts(values)
-    column = f"{source}: column '{name}'"
+    _require_unicode(texts, column)
     if not isinstance(values.dtype, pd.CategoricalDtype):  # there the user has said that they are names
         _refuse_spoilt_numbers(codes, texts, column)
         if len(texts) > SURELY_NAMES and 2 * len(texts) > len(codes):
@@ -45,8 +47,6 @@ def _fit(name: str, values: "pd.Series[Any]", source: str) -> Numeric | Categori
             f"{column} has {len(texts)} different values, more than {MOST_CATEGORIES}; "
             "join the rare ones or remove the column."
         )
-    if not _can_be_written([name, *texts]):
-        raise InputError(f"{column} holds text that is not valid Unicode; correct or remove it.")
     return Categorical(name, tuple(texts))
 
 
@@ -72,10 +72,9 @@ def _are_numbers(texts: list[str]) -> npt.NDArray[np.bool_]:
     return np.asarray(parsed.notna(), dtype=bool)
 
 
-def _can_be_written(texts: list[str]) -> bool:
-    """Whether the texts can be UTF-8; half a surrogate pair cannot."""
+def _require_unicode(texts: list[str], column: str) -> None:
+    """A run folder keeps the texts in UTF-8, which half a surrogate pair has no place in."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        raise InputError(f"{column} holds text that is not valid Unicode; correct or remove it.") from None
