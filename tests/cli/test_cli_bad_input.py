@@ -272,9 +272,21 @@ DATA = [
     ("npz of text", text("table.npz", "hello"), TRAIN, ("table.npz", "numpy.savez")),
     (
         "unknown suffix",
-        text("table.csv", "1,2"),
-        ("train", "--data", "table.csv"),
-        ("table.csv", ".npz", "convert"),
+        text("table.xlsx", "1,2"),
+        ("train", "--data", "table.xlsx"),
+        ("table.xlsx", ".npz", ".csv", "convert"),
+    ),
+    (
+        "label column absent",
+        text("table.csv", "a,classes\n1,0\n2,1\n"),
+        ("train", "--data", "table.csv", "--label", "class"),
+        ("table.csv", "'class'", "a, classes", "--label classes"),
+    ),
+    (
+        "label column all unique",
+        text("table.csv", "a,b\n1,7\n2,8\n2,9\n"),
+        ("train", "--data", "table.csv", "--label", "b"),
+        ("table.csv", "'b'", "3 different values in 3 rows", "another column"),
     ),
     (
         "no such file",
