@@ -1,9 +1,10 @@
 """From what a user types, the name of a data set or a path, to the data."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from noiselimit.data.cifar import CIFAR10, CIFAR100, find_version, read_cifar
 from noiselimit.data.cifar10n import download_cifar10n, holds_cifar10n, read_cifar10n
@@ -112,7 +113,23 @@ def load_data(
     return found.read(path, reading)  # the last format, the most general, says what it misses
 
 
-def load_inputs(
+@dataclass(frozen=True, eq=False)
+class Unlabelled:
+    """Inputs to predict for."""
+
+    inputs: Inputs
+    names: Sequence[str] | None = None
+    """[n] what each is called where it came from: once bad pictures are skipped, numbers no longer tell."""
+    notes: tuple[str, ...] = ()
+    """What reading has to tell."""
+
+
+def load_inputs(name_or_path: str | Path, data_dir: str | Path | None = None, **options: Any) -> Inputs:
+    """The inputs [n, …] of `load_unlabelled`, which has the options."""
+    return load_unlabelled(name_or_path, data_dir, **options).inputs
+
+
+def load_unlabelled(
     name_or_path: str | Path,
     data_dir: str | Path | None = None,
     download: bool = False,
@@ -121,19 +138,20 @@ def load_inputs(
     test: bool = False,
     table: Table | None = None,
     reading: Reading = Reading(),  # noqa: B008 - frozen
-) -> Inputs:
-    """The inputs [n, …] to predict for: those that `load_data` would train on, or the test part.
+) -> Unlabelled:
+    """The inputs to predict for: those that `load_data` would train on, or the test part.
 
     Labels are neither needed nor read from a file, so one with inputs alone will do. `table` is how the run
     that is to predict encoded its table, if it had one.
     """
     text = os.fspath(name_or_path)
     if text not in DATA_SETS and (path := _existing_path(text)).is_file():
-        return FILE_FORMATS[path.suffix].read_inputs(path, test, table)
+        return Unlabelled(FILE_FORMATS[path.suffix].read_inputs(path, test, table))
     data = load_data(text, data_dir, download, progress, reading)
-    if test and data.test is None:
+    part = data.test if test else data.examples
+    if part is None:
         raise InputError(f"{text}: there is no test part; leave out --test.")
-    return data.test.inputs if test and data.test else data.examples.inputs
+    return Unlabelled(part.inputs, part.names, data.notes)
 
 
 def _existing_path(text: str) -> Path:
