@@ -1,5 +1,6 @@
 """Predictions of a run's classifier as a table."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,14 @@ import pandas as pd
 from noiselimit.runs import Run
 
 
-def prediction_table(run: Run, inputs: Any) -> pd.DataFrame:
-    """One row per input: its index, the predicted label and class name, and the probability given to it."""
+def prediction_table(run: Run, inputs: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """One row per input: its index, the predicted label and class name, and the probability given to it.
+
+    `names` [n], where inputs have any, are a second column.
+    """
     probabilities = run.predict_proba(inputs)
     labels = probabilities.argmax(1)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "index": np.arange(len(labels)),
             "predicted_label": labels,
@@ -20,3 +24,6 @@ def prediction_table(run: Run, inputs: Any) -> pd.DataFrame:
             "probability": probabilities.max(1),
         }
     )
+    if names is not None:
+        table.insert(1, "name", list(names))
+    return table

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from noiselimit import load_run
 
@@ -62,3 +63,23 @@ def test_a_table_for_a_run_that_was_trained_on_none(command, one_run, tmp_path):
     answer = command("predict", one_run, "new.csv")
     assert answer.code == 2
     assert "new.csv: the run was not trained on a table with named columns;" in answer.err
+
+
+def test_pictures_from_files_keep_their_names(command, tmp_path):
+    for number in range(20):
+        folder = tmp_path / "pictures" / ("dark" if number % 2 else "light")
+        folder.mkdir(parents=True, exist_ok=True)
+        shade = (20 if number % 2 else 220) + number
+        Image.new("L", (9 + number % 3, 8), shade).save(folder / f"{number:02}.png")
+    options = ["--resize", "8", "--method", "ce", "--epochs", "1", "--quiet"]
+    assert command("train", "--data", "pictures", *options).code == 0
+    run = next((tmp_path / "runs").glob("ce*"))
+    (tmp_path / "pictures" / "dark" / "01.png").write_bytes(b"no picture")
+    assert command("predict", run, "pictures", "--resize", "8").code == 2
+    answer = command("predict", run, "pictures", "--resize", "8", "--skip-bad-images")
+    assert (answer.code, answer.out) == (0, "19 predictions written to predictions.csv\n")
+    assert "01.png" in answer.err
+    table = pd.read_csv("predictions.csv")
+    assert list(table.columns) == ["index", "name", "predicted_label", "predicted_class", "probability"]
+    assert table["name"][0].endswith("03.png")
+    assert table["name"].nunique() == 19

@@ -30,13 +30,15 @@ def predict(
 ) -> None:
     """Write the classifier's prediction for every example.
 
-    A row holds the example's index, the predicted label and class name, and the probability given to it.
+    A row holds the example's index, the name of its file for pictures from files, the predicted label and
+    class name, and the probability given to it.
     """
     import json
+    import sys
 
     from noiselimit.cli.news import download_news
     from noiselimit.data.reading import Reading
-    from noiselimit.data.sources import load_inputs
+    from noiselimit.data.sources import load_unlabelled
     from noiselimit.errors import InputError
     from noiselimit.files import atomic_file
     from noiselimit.predictions import prediction_table
@@ -45,7 +47,7 @@ def predict(
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
     loaded = load_run(run, trusted=trust)
-    inputs = load_inputs(
+    given = load_unlabelled(
         data,
         data_dir,
         download,
@@ -54,7 +56,9 @@ def predict(
         table=loaded.data.table,
         reading=Reading(resize=resize, skip_bad_images=skip_bad_images),
     )
-    table = prediction_table(loaded, inputs)
+    for note in given.notes:
+        print(note, file=sys.stderr, flush=True)
+    table = prediction_table(loaded, given.inputs, given.names)
     with atomic_file(out) as temporary:
         if out.suffix == ".csv":
             table.to_csv(temporary, index=False)
