@@ -1,8 +1,11 @@
 """What all tests share: one torch thread, and a small data set that trains in a moment."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from noiselimit.data.examples import DataSet, make_examples
 
@@ -28,3 +31,23 @@ def tiny_images() -> DataSet:
     pictures[labels == 0, :, :4] += 120
     pictures[labels == 1, :, 4:] += 120
     return DataSet("tiny", make_examples(pictures.astype(np.uint8), labels))
+
+
+@pytest.fixture(scope="session")
+def clothing1m_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small copy of Clothing1M's layout: 280 noisily labelled JPEG files and 70 clean ones."""
+    folder = tmp_path_factory.mktemp("clothing1m")
+    generator = np.random.default_rng(11)
+    (folder / "category_names_eng.txt").write_text("".join(f"Garment {number}\n" for number in range(14)))
+    labels: dict[str, list[str]] = {"noisy": [], "clean": []}
+    for part, count in (("noisy_train", 280), ("clean_train", 14), ("clean_val", 28), ("clean_test", 28)):
+        keys = [f"images/{row % 3}/{row % 7}/{part},{row}.jpg" for row in range(count)]
+        (folder / f"{part}_key_list.txt").write_text("".join(f"{key}\n" for key in keys))
+        labels[part.split("_")[0]] += [f"{key} {row % 14}\n" for row, key in enumerate(keys)]
+        for row, key in enumerate(keys):
+            (folder / key).parent.mkdir(parents=True, exist_ok=True)
+            pixels = generator.integers(0, 80, size=(30, 40, 3)) + 12 * (row % 14)
+            Image.fromarray(pixels.astype(np.uint8)).save(folder / key)
+    for kind, lines in labels.items():
+        (folder / f"{kind}_label_kv.txt").write_text("".join(lines))
+    return folder
