@@ -113,3 +113,17 @@ def test_weights_count_in_the_joint() -> None:
     weighted = Batch(batch.logits, batch.features, batch.labels, weights=weights)
     torch.testing.assert_close(joint(weighted), joint(repeated))
     torch.testing.assert_close(joint(weighted).sum((-1, -2)), torch.ones(1, dtype=torch.float64))
+
+
+def test_single_precision_logits_lose_no_digits_near_the_ridge() -> None:
+    """Squares of singular values at the ridge are below what float32 resolves beside 1."""
+    logits = 12 * torch.eye(10)[None]
+    logits[0, 1] = logits[0, 0] + 1e-3 * torch.arange(10)  # labels 0 and 1 are all but predicted alike
+    labels = torch.arange(10)[None]
+    single, double = logits.requires_grad_(), logits.detach().double().requires_grad_()
+    losses = [loss(Batch(a, a, labels), {}) for a in (single, double)]
+    torch.testing.assert_close(losses[0].double(), losses[1], atol=1e-5, rtol=1e-6)
+    (own,), (other,) = (
+        torch.autograd.grad(value.sum(), a) for value, a in zip(losses, (single, double), strict=True)
+    )
+    torch.testing.assert_close(own.double(), other, atol=1e-5, rtol=1e-5)
