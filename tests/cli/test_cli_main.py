@@ -21,12 +21,12 @@ def test_help_lists_the_commands_with_whole_sentences(command, arguments):
     answer = command(*arguments)
     assert (answer.code, answer.err) == (0, "")
     lines = {line.split()[0]: line for line in answer.out.splitlines() if line}
-    for name in ("demo", "train", "show", "predict", "export"):
+    for name in ("demo", "noise", "train", "show", "predict", "export"):
         assert lines[name].endswith(".")
         assert "..." not in lines[name]
 
 
-@pytest.mark.parametrize("name", ["demo", "train", "show", "predict", "export"])
+@pytest.mark.parametrize("name", ["demo", "noise", "train", "show", "predict", "export"])
 def test_every_command_has_help_and_json(command, name):
     answer = command(name, "--help")
     assert answer.code == 0

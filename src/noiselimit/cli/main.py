@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from noiselimit.cli.complaints import parser_sentence, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
+from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, train, show, predict, export):
+for command in (demo, noise, train, show, predict, export):
     app.command()(command)
 
 

@@ -93,7 +93,7 @@ class GivenNoise(Noise):
             raise unknown("label set of given noise", self.name, examples.label_sets)
         raise InputError(
             f"noise 'given:{self.name}' asks for a label set but the data have none; take data that have, "
-            "such as CIFAR-10 with its CIFAR-10N files, or name a file of labels as given:FILE."
+            "such as cifar10n, or name a file of labels as given:FILE."
         )
 
 

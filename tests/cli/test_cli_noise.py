@@ -1,0 +1,177 @@
+"""noiselimit noise: the matrix, the rate and the bits of a noise, before anything is trained."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noiselimit.cli.main import run
+from noiselimit.cli.noise_table import print_preview
+from noiselimit.data.digits import digits
+from noiselimit.noise import parse_noise, preview, preview_classes
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "noise.md"
+CIFAR10 = "airplane,automobile,bird,cat,deer,dog,frog,horse,ship,truck"
+
+
+def table_of(out: str) -> dict[str, list[str]]:
+    """Row label → cells, of the lines that a matrix printed."""
+    return {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:] if "%" not in line}
+
+
+def test_what_noise_does_to_digits(command):
+    answer = command("noise", "--data", "digits", "--noise", "uniform:0.4", "--seed", "3")
+    assert (answer.code, answer.err) == (0, "")
+    found = preview(digits().examples, parse_noise("uniform:0.4"), seed=3)
+    lines = answer.out.splitlines()
+    assert lines[0] == "uniform:0.4 on digits, seed 3"
+    rows = table_of(answer.out)
+    for row in range(10):
+        shown = [f"{100 * rate:.1f}" if rate else "·" for rate in found.rates[row]]
+        assert rows[str(row)] == [
+            str(found.counts[row].sum()),
+            *shown,
+            f"{100 * found.wrong_by_class[row]:.1f}",
+        ]
+    assert lines[-2] == f"wrong labels  {100 * found.wrong:.1f} % of 1,797 examples, expected 40.0 %"
+    assert lines[-1] == f"H(y|x)        {found.bits:.3f} bits per label, of 3.322 possible"
+
+
+def test_seeds_draw_differently_and_nothing_is_left_to_chance(command):
+    first, again, other = (
+        command("noise", "--data", "digits", "--noise", "uniform:0.4", "--seed", seed, "--json").out
+        for seed in (0, 0, 1)
+    )
+    assert first == again != other
+
+
+def test_json_has_everything(command, table):
+    answer = command("noise", "--data", table, "--noise", "none,instance:0.3", "--json")
+    nothing, instance = json.loads(answer.out)
+    assert nothing["noise"] == "none"
+    assert nothing["wrong"] == nothing["expected_wrong"] == nothing["bits"] == 0
+    assert nothing["counts"] == [[20, 0, 0], [0, 20, 0], [0, 0, 20]]
+    assert instance["noise"] == "instance:0.3"
+    assert instance["expected_wrong"] == pytest.approx(0.3, abs=1e-6)
+    assert np.sum(instance["rates"], axis=1) == pytest.approx([1, 1, 1])
+    assert np.sum(instance["expected_rates"], axis=1) == pytest.approx([1, 1, 1])
+    assert len(instance["wrong_by_class"]) == 3
+    assert 0 < instance["bits"] < 1
+    assert not instance["bits_are_estimated"]
+
+
+def test_several_noises_one_after_another(command):
+    out = command("noise", "--classes", "2", "--noise", "uniform:0.5, symmetric:0.5").out
+    titles = [line for line in out.splitlines() if line.endswith("on 2 classes")]
+    assert titles == ["uniform:0.5 on 2 classes", "symmetric:0.5 on 2 classes"]
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("H(y|x)")] == ["1.000", "0.811"]
+
+
+def test_classes_by_name(command):
+    out = command("noise", "--classes", CIFAR10, "--noise", "pair:0.4").out
+    rows = table_of(out)
+    assert rows["cat"] == ["·", "·", "·", "60.0", "·", "40.0", "·", "·", "·", "·", "40.0"]
+    assert rows["dog"][-1] == "0.0"
+    assert "wrong labels  16.0 %, if classes are equally frequent" in out
+
+
+def test_of_many_classes_the_largest_changes(command):
+    pairs = ";".join(f"{number}>{number + 1}:{number / 100}" for number in range(90))
+    out = command("noise", "--classes", "100", "--noise", f"pair:{pairs}").out
+    lines = out.splitlines()
+    assert lines[2].split() == ["89", "→", "90", "89.0"]
+    assert len([line for line in lines if "→" in line]) == 20
+
+
+def test_given_labels_are_said_to_give_an_estimate(command, table):
+    labels = (np.load(table)["labels"] + (np.arange(60) % 2)) % 3
+    Path("labels.txt").write_text("\n".join(map(str, labels)))
+    answer = command("noise", "--data", table, "--noise", "given:labels.txt")
+    assert "wrong labels  50.0 % of 60 examples\n" in answer.out
+    assert "an estimate from the matrix above: of these labels only one draw is known" in answer.out
+
+
+def test_a_class_that_no_clean_label_has_is_a_dash(command, write_table):
+    labels = np.arange(60) % 3
+    path = write_table(Path("other.npz").resolve(), labels=labels, clean_labels=np.minimum(labels, 1))
+    assert table_of(command("noise", "--data", path, "--noise", "none").out)["2"] == ["0", *"––––"]
+    [found] = json.loads(command("noise", "--data", path, "--noise", "none", "--json").out)
+    assert found["rates"][2] == [None] * 3
+
+
+@pytest.mark.parametrize(("width", "head"), [(200, "automobile"), (80, "0"), (40, None)])
+def test_the_table_fits_the_terminal(monkeypatch, capsys, width, head):
+    from rich.console import Console
+
+    from noiselimit.cli import console, noise_table
+
+    monkeypatch.setattr(
+        noise_table, "fits", lambda table: Console(width=1000).measure(table).maximum <= width
+    )
+    monkeypatch.setattr(console, "ENDLESS", 1000)
+    print_preview("title", preview_classes(CIFAR10.split(","), parse_noise("uniform:0.4")))
+    heads = capsys.readouterr().out.splitlines()[2].split()
+    assert head in heads if head else "→" in heads
+
+
+def test_a_terminal_sees_shades(monkeypatch, capsys):
+    from rich.console import Console
+
+    monkeypatch.setattr(
+        "noiselimit.cli.console.output_console",
+        lambda width=1000: Console(width=1000, force_terminal=True, color_system="truecolor"),
+    )
+    print_preview("title", preview_classes(["a", "b"], parse_noise("uniform:0.25")))
+    out = capsys.readouterr().out
+    assert "48;2;226;168;133m" in out  # half way from white, since shades go by the root
+    assert out.count("48;2;") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--noise", "none"), ("--data or --classes", "give one")),
+        (("--noise", "none", "--data", "digits", "--classes", "3"), ("--data or --classes", "give one")),
+        (("--data", "digits"), ("'--noise'", "noiselimit noise --help")),
+        (("--classes", "1", "--noise", "none"), ("--classes is '1'", "from 2 to 10000")),
+        (("--classes", "a,a", "--noise", "none"), ("--classes is 'a,a'", "different names")),
+        (("--classes", "a,,b", "--noise", "none"), ("--classes is 'a,,b'", "different names")),
+        (("--classes", "99999999999", "--noise", "none"), ("--classes is", "from 2 to 10000")),
+        (("--classes", "3", "--noise", "instance:0.4"), ("'instance:0.4' needs data", "--data")),
+        (("--classes", "3", "--noise", "given:worst"), ("'given:worst' needs data", "--data")),
+        (("--data", "digits", "--noise", "none", "--seed", "-1"), ("--seed is -1", "≥ 0")),
+        (("--data", "digits", "--noise", "none", "--seed", "x"), ("'--seed'", "noiselimit noise --help")),
+        (("--data", "digits", "--noise", "none,"), ("--noise is 'none,'", "commas")),
+        (("--data", "digits", "--noise", "par:0.4"), ("noise 'par'", "'pair'")),
+        (("--data", "digits", "--noise", "pair:0.4"), ("no class 'bird'", "'pair:0>1:0.4'")),
+        (("--data", "digits", "--noise", "pair:3>55:0.4"), ("'55'", "did you mean '5'")),
+        (("--data", "digits", "--noise", "given:worst"), ("'given:worst'", "cifar10n", "given:FILE")),
+        (("--data", "digits", "--noise", "given:no.csv"), ("no.csv", "No such file")),
+        (("--data", "digits", "--noise", "matrix:m.csv"), ("m.csv has 2 rows", "10 × 10")),
+        (("--classes", "3", "--noise", "matrix:wide.csv"), ("wide.csv: the shape is [1, 2]", "per class")),
+        (("--data", "digts", "--noise", "none"), ("data set 'digts'", "'digits'")),
+    ],
+)
+def test_mistakes(command, arguments, words):
+    Path("m.csv").write_text("1,0\n0,1")
+    Path("wide.csv").write_text("1,0")
+    answer = command("noise", *arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("noiselimit: ")
+    assert answer.err.count("\n") == 1
+    for word in words:
+        assert word in answer.err
+
+
+def test_the_output_in_the_documents_is_what_is_printed(capsys):
+    """The only figures in docs/noise.md: each ```text block is the output of the command before it."""
+    quoted = re.findall(
+        r"^```sh\n(noiselimit .*?)\n```\n\n```text\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.M | re.S
+    )
+    assert quoted
+    for line, out in quoted:
+        assert run(shlex.split(line)[1:]) == 0
+        assert capsys.readouterr().out == out
