@@ -68,13 +68,11 @@ class PictureStream:
                 if isinstance(batch, str):
                     raise InputError(batch)
                 yield batch
-        except RuntimeError as error:
-            if "DataLoader worker" not in str(error):
+        except (RuntimeError, EOFError, ConnectionError) as error:  # the last two while its batch is fetched
+            if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
                 raise
-            raise InputError(
-                f"a process that decodes pictures ended early ({str(error).splitlines()[0].rstrip('.')}): "
-                f"{REMEDY}"
-            ) from None
+            reason = (str(error) or "it was killed").splitlines()[0].rstrip(".")
+            raise InputError(f"a process that decodes pictures ended early ({reason}): {REMEDY}") from None
         finally:
             del decoded  # an exception's traceback would keep it, and with it the workers, alive
 
@@ -117,7 +115,7 @@ def _start_method() -> str:
     return "forkserver"
 
 
-_hiding = threading.Lock()
+_hiding = threading.RLock()
 
 
 @contextmanager

@@ -1,0 +1,189 @@
+"""One picture file becomes numbers, whatever its kind; a damaged one becomes a sentence."""
+
+import io
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from noiselimit.data import decoding
+from noiselimit.data.decoding import Cut, Header, check_picture, read_header, read_picture
+from noiselimit.data.lazy import View
+from noiselimit.errors import InputError
+
+WHERE = st.floats(0, 1, exclude_max=True)
+
+
+@st.composite
+def cuts(draw):
+    height, width = draw(st.integers(1, 64)), draw(st.integers(1, 64))
+    return Cut(height, width, max(height, width) + draw(st.integers(0, 40)))
+
+
+@given(cut=cuts(), size=st.tuples(st.integers(1, 3000), st.integers(1, 3000)), down=WHERE, across=WHERE)
+def test_a_window_lies_inside_the_picture_and_is_scaled_alike_in_both_directions(cut, size, down, across):
+    left, upper, right, lower = cut.box(size, View(False, down, across))
+    scale = min(size) / cut.resize
+    assert 0 <= left < right <= size[0]
+    assert 0 <= upper < lower <= size[1]
+    assert right - left == pytest.approx(cut.width * scale)
+    assert lower - upper == pytest.approx(cut.height * scale)
+
+
+@given(cut=cuts(), size=st.tuples(st.integers(1, 3000), st.integers(1, 3000)))
+def test_the_usual_window_is_the_middle_one(cut, size):
+    left, upper, right, lower = cut.box(size, View())
+    pixel = min(size) / cut.resize  # of the scaled picture
+    assert abs(left - (size[0] - right)) <= 1.51 * pixel
+    assert abs(upper - (size[1] - lower)) <= 1.51 * pixel
+
+
+def test_the_corners_can_be_reached():
+    cut, last = Cut(4, 6, 8), np.nextafter(1, 0)
+    assert cut.box((16, 16), View(False, 0, 0)) == (0, 0, 12, 8)
+    assert cut.box((16, 16), View(False, last, last)) == (4, 8, 16, 16)
+
+
+def test_a_window_larger_than_the_scaled_picture_is_refused():
+    with pytest.raises(ValueError, match="larger than the side 5"):
+        Cut(6, 4, 5)
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Save a picture and return its path in bytes."""
+
+    def write(image, name="picture.png", **options):
+        image.save(tmp_path / name, **options)
+        return os.fsencode(tmp_path / name)
+
+    return write
+
+
+def ramp(height=12, width=20):
+    """A colour picture whose every pixel differs from its mirror image."""
+    values = np.arange(height * width * 3).reshape(height, width, 3)
+    return Image.fromarray((values * 255 // values.max()).astype(np.uint8))
+
+
+@pytest.mark.parametrize("resize", [None, 12])
+@settings(deadline=None)  # the first picture of a kind loads its decoder
+@given(down=WHERE, across=WHERE)
+def test_flipping_twice_changes_nothing(tmp_path_factory, resize, down, across):
+    path = tmp_path_factory.getbasetemp() / "ramp.png"
+    if not path.exists():
+        ramp().save(path)
+    cut = Cut(10, 10, resize) if resize else Cut(12, 20)
+    plain = read_picture(os.fsencode(path), cut, View(False, down, across))
+    flipped = read_picture(os.fsencode(path), cut, View(True, down, across))
+    assert not np.array_equal(flipped, plain)
+    assert np.array_equal(flipped[:, :, ::-1], plain)
+
+
+def test_without_scaling_the_pixels_are_those_of_the_file(save):
+    assert np.array_equal(read_picture(save(ramp()), Cut(12, 20)).transpose(1, 2, 0), np.asarray(ramp()))
+
+
+@pytest.mark.parametrize("size", [(20, 12), (12, 20)])
+def test_scaling_then_cutting_is_what_pillow_does_in_two_steps(save, size):
+    image = ramp(*size).resize((size[0] * 4, size[1] * 4))
+    scaled = np.asarray(image.resize((30, 18) if size[0] > 12 else (18, 30), Image.Resampling.BILINEAR))
+    window = scaled[6:24, :] if size[0] < 20 else scaled[:, 6:24]
+    read = read_picture(save(image), Cut(18, 18, 18)).transpose(1, 2, 0)
+    assert np.abs(read.astype(int) - window).max() <= 1
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr", "I;16", "I"])
+def test_every_kind_of_pixel_is_read(save, mode):
+    grey = Image.fromarray(np.tile(np.array([0, 255], np.uint8), (4, 2)))
+    wide = Image.fromarray(np.tile(np.array([0, 65535], np.uint16), (4, 2)))
+    image = wide if mode == "I;16" else wide.convert("I") if mode == "I" else grey.convert(mode)
+    path = save(image, "picture.tif" if mode in {"PA", "CMYK", "YCbCr", "I"} else "picture.png")
+    for channels in (1, 3):
+        pixels = read_picture(path, Cut(4, 4, channels=channels))
+        assert pixels.shape == (channels, 4, 4)
+        assert pixels.dtype == np.uint8
+        assert (np.asarray(pixels)[:, :, ::2] <= 1).all()
+        assert (np.asarray(pixels)[:, :, 1::2] >= 254).all()
+
+
+def test_sixteen_bits_keep_their_shades(save):
+    shades = np.arange(0, 65536, 4096, dtype=np.uint16).reshape(4, 4)
+    assert np.array_equal(read_picture(save(Image.fromarray(shades)), Cut(4, 4, channels=1))[0], shades >> 8)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "P", "LA"])
+def test_what_is_transparent_shows_white(save, mode):
+    image = Image.new("RGBA", (2, 2), (0, 0, 0, 0)).convert(mode)
+    path = save(image, transparency=bytes(256)) if mode == "P" else save(image)
+    assert (read_picture(path, Cut(2, 2)) == 255).all()
+
+
+def test_the_first_frame_of_a_moving_picture(save):
+    frames = [Image.new("L", (2, 2), shade) for shade in (0, 255)]
+    path = save(frames[0], "picture.gif", save_all=True, append_images=frames[1:])
+    assert (read_picture(path, Cut(2, 2)) == 0).all()
+
+
+def test_a_photograph_is_turned_upright(save):
+    exif = Image.Exif()
+    exif[decoding.ORIENTATION] = 6  # the camera was held on its side
+    path = save(ramp(), exif=exif)
+    assert read_header(path) == Header(12, 20, grey=False)
+    upright = np.asarray(ramp().rotate(270, expand=True))
+    assert np.array_equal(read_picture(path, Cut(20, 12)).transpose(1, 2, 0), upright)
+
+
+def test_a_large_jpeg_is_decoded_small_and_looks_the_same(save):
+    image = ramp().resize((800, 640), Image.Resampling.BILINEAR)
+    jpeg, png = save(image, "picture.jpg", quality=95), save(image)
+    difference = read_picture(jpeg, Cut(32, 32, 32)).astype(int) - read_picture(png, Cut(32, 32, 32))
+    assert np.abs(difference).max() < 8
+
+
+def test_headers(save):
+    assert read_header(save(ramp())) == Header(20, 12, grey=False)
+    assert read_header(save(ramp().convert("L"))) == Header(20, 12, grey=True)
+
+
+@pytest.mark.parametrize("read", [lambda path: read_picture(path, Cut(8, 8, 8)), check_picture])
+@pytest.mark.parametrize(
+    "name", ["cut.jpg", "cut.png", "noise.jpg", "empty.jpg", "missing.jpg", "folder.jpg"]
+)
+def test_bad_files_are_named_with_the_remedy(tmp_path, read, name):
+    path = tmp_path / name
+    if name.startswith("cut"):
+        stream = io.BytesIO()
+        ramp(60, 60).save(stream, "JPEG" if name.endswith("jpg") else "PNG")
+        path.write_bytes(stream.getvalue()[: len(stream.getvalue()) // 2])
+    elif name.startswith("noise"):
+        path.write_bytes(bytes(range(256)))
+    elif name.startswith("empty"):
+        path.touch()
+    elif name.startswith("folder"):
+        path.mkdir()
+    with pytest.raises(
+        InputError, match=f"/{name}: this picture (is missing|cannot be decoded .*); .*--skip-bad"
+    ):
+        read(os.fsencode(path))
+
+
+def test_real_numbers_have_no_shade(save):
+    path = save(Image.fromarray(np.ones((2, 2), np.float32)), "picture.tif")
+    with pytest.raises(InputError, match="real numbers of no known range"):
+        read_picture(path, Cut(2, 2))
+
+
+def test_bombs_are_refused_before_they_are_decoded(save, monkeypatch):
+    monkeypatch.setattr(decoding, "MOST_PIXELS", 239)
+    for read in (read_header, check_picture):
+        with pytest.raises(InputError, match=r"picture\.png: this picture .* \(it has over 239"):
+            read(save(ramp()))
+
+
+def test_another_size_than_the_others(save):
+    with pytest.raises(InputError, match=r"has 20 × 12 pixels but others have 12 × 12; .*--resize"):
+        read_picture(save(ramp()), Cut(12, 12))
