@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noiselimit.data.examples import make_examples
 from noiselimit.errors import InputError
 from noiselimit.noise import (
     NOISES,
@@ -111,6 +112,20 @@ def test_the_original_is_left_alone_and_kept_as_clean_labels(noise, many):
 @every_noise
 def test_same_seed_same_labels(noise, many):
     assert np.array_equal(noise.draw(many(300), 7), noise.draw(many(300), 7))
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("uniform:0.6", [1, 1, 2, 3, 3, 2, 3, 3, 0, 3, 0, 1]),
+        ("symmetric:0.6", [0, 1, 2, 3, 3, 1, 3, 3, 0, 3, 0, 1]),
+        ("instance:0.6", [0, 1, 2, 2, 1, 0, 2, 3, 1, 0, 3, 2]),
+    ],
+)
+def test_labels_of_a_seed_stay_what_they_were(text, labels):
+    """Results on disk were trained on them: whoever changes them must raise the spec's SCHEMA."""
+    examples = make_examples(np.arange(24.0).reshape(12, 2) % 7, np.arange(12) % 4)
+    assert parse_noise(text).draw(examples, 0).tolist() == labels
 
 
 @every_class_noise

@@ -42,8 +42,8 @@ def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
 
 
 def digest_of(labels: npt.NDArray[Any]) -> str:
-    """32 hexadecimal digits that stand for these labels, int64 or strings, and their order."""
-    digest = hashlib.blake2b(digest_size=16)
+    """16 hexadecimal digits that stand for these labels, int64 or strings, and their order."""
+    digest = hashlib.blake2b(digest_size=8)
     if labels.dtype.kind == "U":
         for label in labels.tolist():
             digest.update(label.encode() + b"\0")
