@@ -98,6 +98,24 @@ def test_weights_depend_on_seed_and_role_alone(theirs: Write) -> None:
     assert torch.equal(together[0], first)
 
 
+def test_what_other_threads_build_meanwhile_does_not_matter(theirs: Write) -> None:
+    name = theirs(
+        "import time\n\ndef make(shape, classes):\n    first = nn.Linear(*shape, 4)\n    time.sleep(0.05)\n"
+        "    return nn.Sequential(first, nn.Linear(4, classes))\n"
+    )
+    architecture = Architecture(f"{name}:make")
+
+    def weights(seed: int) -> torch.Tensor:
+        return architecture.initial_state((5,), 3, seed, Role.CLASSIFIER)["1.weight"]
+
+    alone = [weights(seed) for seed in (0, 1)]
+    with ThreadPoolExecutor(3) as pool:
+        building = [pool.submit(weights, seed) for seed in (0, 1)]
+        while not all(future.done() for future in building):
+            pool.submit(Architecture("linear").build, (5,), 3).result()
+    assert all(torch.equal(future.result(), own) for future, own in zip(building, alone, strict=True))
+
+
 def test_weights_that_the_factory_chose_survive(theirs: Write) -> None:
     name = theirs(
         "def make(shape, classes):\n    layer = nn.Linear(shape[0], classes)\n"

@@ -12,6 +12,7 @@ from noiselimit.networks.dotted import is_dotted
 from noiselimit.networks.dropout import dropout_keys
 from noiselimit.networks.foreign import check_network, foreign_network
 from noiselimit.networks.frozen import FrozenFeatures, check_features, features_module
+from noiselimit.networks.generator import seeded_generator
 from noiselimit.networks.head import remove_head_bias
 from noiselimit.networks.initial import Role, initial_state, own_state
 from noiselimit.randomness import Stream, step_key, stream_key
@@ -95,7 +96,8 @@ class Architecture:
         if is_dotted(self.name):
             network = foreign_network(self.name, input_shape, classes, seed)
         else:
-            network = networks.get_network(self.name).build(input_shape, classes, self.dropout)
+            with seeded_generator(seed):  # layers draw when created; not while somebody else's network does
+                network = networks.get_network(self.name).build(input_shape, classes, self.dropout)
         if not self.head_bias:
             remove_head_bias(network)
         return network

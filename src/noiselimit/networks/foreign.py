@@ -1,6 +1,5 @@
 """Networks by dotted path: somebody else's factory(input_shape, classes), made to fit in here."""
 
-import threading
 from typing import Any
 
 import torch
@@ -10,23 +9,19 @@ from torch.nn.parameter import is_lazy
 from noiselimit.errors import InputError
 from noiselimit.networks.dotted import load, said
 from noiselimit.networks.dropout import Dropout
+from noiselimit.networks.generator import seeded_generator
 from noiselimit.networks.head import head_of
-
-_GENERATOR = (
-    threading.Lock()
-)  # torch has one generator for the whole process, and blocks are built in threads
 
 
 def built_by(what: str, path: str, arguments: tuple[Any, ...], seed: int) -> nn.Module:
     """The module that the factory at the dotted path makes, under this seed of torch's generator."""
     factory = load(what, path)
-    with _GENERATOR, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        try:
+    try:
+        with seeded_generator(seed):
             module = factory(*arguments)
-        except Exception as error:  # somebody's code may do anything
-            given = ", ".join(str(argument) for argument in arguments)
-            raise InputError(f"{what} '{path}' fails when called with ({given}): {said(error)}.") from error
+    except Exception as error:  # somebody's code may do anything
+        given = ", ".join(str(argument) for argument in arguments)
+        raise InputError(f"{what} '{path}' fails when called with ({given}): {said(error)}.") from error
     if not isinstance(module, nn.Module):
         raise InputError(
             f"{what} '{path}' returns {type(module).__name__}: return a torch.nn.Module from it."
