@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit import randomness
-from noiselimit.draws import DRAWS, permutations, random_words, stream_keys
+from noiselimit.draws import DRAWS, permutations, random_words, stream_keys, words_at
 from noiselimit.randomness import Stream
 
 CPU = torch.device("cpu")
@@ -21,6 +21,9 @@ def test_words_and_orders_equal_numpys(seeds: list[int], stream: Stream, step: i
     keys = stream_keys(seeds, stream, CPU)
     words = random_words(keys, torch.tensor(step), count).numpy().view(np.uint64)
     orders = permutations(keys, torch.tensor(step), count).numpy()
+    backwards = torch.arange(count - 1, -1, -1)
+    some = words_at(keys, torch.tensor(step), backwards).flip(1)
+    np.testing.assert_array_equal(some.numpy().view(np.uint64), words)
     for row, seed in enumerate(seeds):
         np.testing.assert_array_equal(words[row], randomness.random_words(seed, stream, step, count))
         np.testing.assert_array_equal(orders[row], randomness.permutation(seed, stream, step, count))

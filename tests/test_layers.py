@@ -15,7 +15,7 @@ LAYERS = [
     {"data"},
     {"noise", "split"},
     {"draws"},
-    {"methods", "networks", "optimisers", "schedules", "report"},
+    {"methods", "networks", "optimisers", "schedules", "samplers", "augmentation", "report"},
     {"spec", "loss"},
     {"cohort"},
     {"runs"},

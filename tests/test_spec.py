@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
 from noiselimit.methods import METHODS
+from noiselimit.networks.pretrained import WeightsFile
 from noiselimit.noise import MatrixNoise, UniformNoise
 from noiselimit.spec import RunSpec, bind, grid, setting
 
@@ -22,6 +23,9 @@ SPECS = st.builds(
     learning_rate=st.floats(1e-9, 10),
     schedule=st.sampled_from(["constant", "cosine"]),
     train_size=st.none() | st.integers(2, 100),
+    transition=st.none() | st.builds(UniformNoise, st.floats(0, 1)),
+    initial_weights=st.none()
+    | st.builds(WeightsFile, st.sampled_from(["a", "b"]), st.sampled_from(["0", "1"])),
 )
 
 
@@ -43,6 +47,9 @@ def test_every_field_enters_the_hash(blobs: DataSet) -> None:
         "network": "mlp-4x512", "predictor_network": "mlp-4x512", "epochs": 7, "patience": 7, "batch_size": 7,
         "optimiser": "sgd", "learning_rate": 0.7, "schedule": "cosine", "weight_decay": 0.7, "momentum": 0.7,
         "validation_share": 0.3, "test_share": 0.3, "train_size": 7, "data": "other",
+        "predictor_features": "a.b:c", "initial_weights": WeightsFile("w", "0" * 64), "dropout": 0.5,
+        "augmentation": "flip", "sampler": "balanced", "validation_labels": "clean", "transition": UniformNoise(0.1),
+        "parent_learning_rate": 0.7, "parent": "0" * 16,
     }  # fmt: skip
     assert others.keys() == {field.name for field in dataclasses.fields(RunSpec)}
     hashes = {dataclasses.replace(base, **{name: value}).hash for name, value in others.items()}

@@ -37,10 +37,19 @@ def stream_keys(seeds: Sequence[int], stream: Stream, device: torch.device) -> T
 
 
 def random_words(keys: Tensor, step: Tensor, count: int) -> Tensor:
-    """int64 [K, count] random words; row k equals `randomness.random_words` of its seed bit by bit."""
+    """int64 [K, count] random words; row k equals `randomness.random_words` of its seed bit by bit.
+
+    `step` is one for all rows, [], or each row's own, [K].
+    """
     at_step = _mix(keys + (step + 1) * _signed(GOLDEN))
     elements = torch.arange(1, count + 1, device=keys.device) * _signed(GOLDEN)
     return _mix(at_step[:, None] + elements)
+
+
+def words_at(keys: Tensor, step: Tensor, elements: Tensor) -> Tensor:
+    """int64, as `elements` [K, m] or [m]: those words of `random_words` that stand at these elements."""
+    at_step = _mix(keys + (step + 1) * _signed(GOLDEN))
+    return _mix(at_step[:, None] + (elements + 1) * _signed(GOLDEN))
 
 
 def permutations(keys: Tensor, step: Tensor, count: int) -> Tensor:

@@ -17,6 +17,7 @@ from noiselimit.spec import problem
 
 SUSPECTS = 40
 _IN_EVERY_TABLE = {"schema", "method", "hyper", "seed"}
+_NO_SETTING = {"parent"}  # it follows from the others
 
 
 def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -84,7 +85,7 @@ def describe(run: Run) -> dict[str, Any]:
 def differing_settings(runs: Sequence[Run]) -> list[str]:
     """The settings that tell these runs apart, beside method, hyper-parameters and seed."""
     described = [describe(run) for run in runs]
-    names = [name for name in described[0] if name not in _IN_EVERY_TABLE]
+    names = [name for name in described[0] if name not in _IN_EVERY_TABLE | _NO_SETTING]
     return [name for name in names if any(values[name] != described[0][name] for values in described)]
 
 
@@ -170,7 +171,7 @@ def _facts(runs: Sequence[Run]) -> dict[str, str]:
     noises = [noise_to_json(spec.noise) for spec in specs]
     return {
         "Data set": distinct([run.data.name for run in runs]),
-        "Noise": distinct([noise if isinstance(noise, str) else "matrix" for noise in noises]),
+        "Noise": distinct([readable(noise) for noise in noises]),
         "Examples": "; ".join(
             dict.fromkeys(
                 f"{m['train_examples']} training, {m['validation_examples']} validation, "

@@ -5,19 +5,25 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from noiselimit.augmentation import AUGMENTATIONS
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, number, unknown
 from noiselimit.methods import METHODS, get_method
-from noiselimit.networks import fitting_network, get_network
+from noiselimit.networks import fitting_network
+from noiselimit.networks.architecture import Architecture, check_name, is_dotted
+from noiselimit.networks.initial import Role
+from noiselimit.networks.pretrained import WeightsFile, read_weights_file
 from noiselimit.noise import Noise, as_noise, noise_from_json, noise_to_json
 from noiselimit.optimisers import OPTIMISERS
 from noiselimit.registry import find
+from noiselimit.samplers import SAMPLERS
 from noiselimit.schedules import SCHEDULES
 
 SCHEMA = 1
@@ -37,9 +43,16 @@ class RunSpec:
     noise: Noise = field(default_factory=lambda: as_noise("none"))
     """Noise put on the labels of training and validation; text such as 'uniform:0.4' will do."""
     network: str = "auto"
-    """Name of the classifier's network; 'auto' picks one that fits the inputs."""
+    """Name of the classifier's network, or the dotted path package.module:factory of one's own; 'auto' picks
+    one that fits the inputs."""
     predictor_network: str | None = None
-    """Name of the predictor's network; None means the classifier's."""
+    """The predictor's network likewise; None means the classifier's, or 'linear' on given features."""
+    predictor_features: str | None = None
+    """Dotted path of a module whose output the predictor sees in place of the input; it is not trained."""
+    initial_weights: WeightsFile | None = None
+    """Weights that both networks start from, such as a ResNet's trained elsewhere; a .safetensors file."""
+    dropout: float = 0.0
+    """Share of hidden units left out of every training step, in both networks."""
     epochs: int = 100
     """Passes over the training examples, at most."""
     patience: int = 100
@@ -56,14 +69,26 @@ class RunSpec:
     """L2 penalty on all weights of both networks."""
     momentum: float = 0.9
     """Momentum of sgd; adam ignores it."""
+    augmentation: str = "none"
+    """none, flip, crop or flip-crop: how pictures are varied in training."""
+    sampler: str = "shuffled"
+    """shuffled, or balanced: every given class equally often."""
+    transition: Noise | None = None
+    """Transition matrix that fw corrects by, given as a noise; None: estimated from the parent run."""
+    parent_learning_rate: float = 1e-3
+    """Learning rate of the CE run that fw, dmi and +init start from."""
     validation_share: float = 0.2
     """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
+    validation_labels: str = "given"
+    """given: the noisy labels choose epoch and hyper-parameters; clean: clean ones do, where they are known."""
     test_share: float = 0.2
     """Share of the examples kept for testing, without added noise, when the data have no test part."""
     train_size: int | None = None
     """Train on this many examples only; the validation examples stay the same."""
     data: str | None = None
     """Fingerprint of the data's content; filled in when training starts."""
+    parent: str | None = None
+    """Hash of the run this one starts from; filled in when training starts."""
 
     def __post_init__(self) -> None:
         method = get_method(self.method)
@@ -81,7 +106,10 @@ class RunSpec:
                 name: number(name, value, at_least=0.0, below=FLOAT32) for name, value in hyper.items()
             },
             "noise": as_noise(self.noise),
+            "transition": None if self.transition is None else as_noise(self.transition),
         }
+        if isinstance(self.initial_weights, str | Path):
+            checked["initial_weights"] = read_weights_file(self.initial_weights)
         for name, least in _WHOLE_NUMBERS.items():
             if getattr(self, name) is not None or name != "train_size":
                 checked[name] = _whole(name, getattr(self, name), least)
@@ -89,15 +117,22 @@ class RunSpec:
             checked[name] = number(name, getattr(self, name), at_least=0.0, below=below)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.learning_rate == 0:
-            raise InputError("learning_rate is 0, so nothing would be learned: give a number above 0.")
+        for name in ("learning_rate", "parent_learning_rate"):
+            if getattr(self, name) == 0:
+                raise InputError(f"{name} is 0, so nothing would be learned: give a number above 0.")
         if self.network != "auto":
-            get_network(self.network)
+            check_name(self.network)
         if self.predictor_network is not None:
-            get_network(self.predictor_network)
+            check_name(self.predictor_network)
+        if self.predictor_features is not None and not is_dotted(self.predictor_features):
+            raise InputError(
+                f"predictor_features is {self.predictor_features!r}: give the dotted path of a factory, "
+                "such as mypackage.features:build."
+            )
         find("optimiser", self.optimiser, OPTIMISERS)
-        if not isinstance(self.schedule, str) or self.schedule not in SCHEDULES:
-            raise unknown("schedule", self.schedule, SCHEDULES)
+        for name, known in _NAMES.items():
+            if getattr(self, name) not in list(known):  # a list, for values that cannot be hashed
+                raise unknown(name, getattr(self, name), known)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -117,7 +152,7 @@ class RunSpec:
     @property
     def key(self) -> str:
         """All of the spec as one text, equal for equal specs, bound or not."""
-        return json.dumps(self.to_json(), sort_keys=True)
+        return json.dumps(_told_apart(self.to_json()), sort_keys=True)
 
     @property
     def folder_name(self) -> str:
@@ -128,7 +163,14 @@ class RunSpec:
     def to_json(self) -> dict[str, Any]:
         """Every field, defaults included, as plain JSON values."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {"schema": SCHEMA, **values, "hyper": dict(self.hyper), "noise": noise_to_json(self.noise)}
+        return {
+            "schema": SCHEMA,
+            **values,
+            "hyper": dict(self.hyper),
+            "noise": noise_to_json(self.noise),
+            "transition": None if self.transition is None else noise_to_json(self.transition),
+            "initial_weights": None if self.initial_weights is None else self.initial_weights.to_json(),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], source: str = "spec") -> "RunSpec":
@@ -142,7 +184,14 @@ class RunSpec:
                 f"{SCHEMA}): install the version that wrote it."
             )
         try:
-            return cls(**{**values, "noise": noise_from_json(values.get("noise", "none"))})
+            for name, read in (
+                ("noise", noise_from_json),
+                ("transition", noise_from_json),
+                ("initial_weights", WeightsFile.from_json),
+            ):
+                if values.get(name) is not None:
+                    values[name] = read(values[name])
+            return cls(**values)
         except (InputError, TypeError, AttributeError) as error:  # the file may hold anything
             raise InputError(f"{source} was altered ({error}): train the run again.") from None
 
@@ -153,35 +202,88 @@ FLOAT32 = 3.4e38
 _WHOLE_NUMBERS = {"seed": 0, "epochs": 1, "patience": 1, "batch_size": 2, "train_size": 2}
 _FRACTIONS = {
     "learning_rate": math.inf,
+    "parent_learning_rate": math.inf,
+    "dropout": 1.0,
     "weight_decay": math.inf,
     "momentum": 1.0,
     "validation_share": 1.0,
     "test_share": 1.0,
 }
+_NAMES: dict[str, Collection[str]] = {
+    "schedule": SCHEDULES,
+    "augmentation": AUGMENTATIONS,
+    "sampler": SAMPLERS,
+    "validation_labels": ("given", "clean"),
+}
+
+
+def architecture(spec: RunSpec, role: Role) -> Architecture:
+    """What a bound run's classifier or predictor is built as."""
+    if role is Role.CLASSIFIER:
+        return Architecture(spec.network, spec.dropout, get_method(spec.method).head_bias)
+    usual = spec.network if spec.predictor_features is None else "linear"
+    return Architecture(spec.predictor_network or usual, spec.dropout, features=spec.predictor_features)
 
 
 def bind(spec: RunSpec, data: DataSet) -> RunSpec:
-    """The spec with everything filled in that follows from the data."""
-    network = spec.network if spec.network != "auto" else fitting_network(data.examples.input_shape)
-    for name in {network, spec.predictor_network or network}:
-        get_network(name).check(data.examples.input_shape)
-    return _without_idle_settings(
+    """The spec with everything filled in that follows from the data; what does not fit them is said here."""
+    examples = data.examples
+    network = spec.network if spec.network != "auto" else fitting_network(examples.input_shape)
+    bound = _without_idle_settings(
         dataclasses.replace(
             spec,
             network=network,
             test_share=0.0 if data.test is not None else spec.test_share,
             data=data.fingerprint,
+            parent=None,
         )
+    )
+    for role in Role if get_method(spec.method).needs_predictor else [Role.CLASSIFIER]:
+        architecture(bound, role).check(examples.input_shape, examples.classes)
+    if bound.augmentation != "none" and len(examples.input_shape) != 3:
+        raise InputError(
+            f"augmentation is {bound.augmentation!r}, but the inputs are no pictures: leave it out."
+        )
+    if bound.transition is not None:
+        bound.transition.transition(examples.class_names)  # says if it does not fit the classes
+    parent = parent_spec(bound)
+    return bound if parent is None else dataclasses.replace(bound, parent=parent.hash)
+
+
+def parent_spec(spec: RunSpec) -> RunSpec | None:
+    """The bound spec of the CE run that this bound one starts from, or None if it starts afresh.
+
+    The same data, noise, seed and settings, so that one CE run serves all its children; its learning rate is
+    apart, because that of a child is often searched for (paper: DMI's).
+    """
+    method = get_method(spec.method)
+    if method.starts is None:
+        return None
+    for name in ("predictor_network", "predictor_features") if method.starts == "predictor" else ():
+        if getattr(spec, name) is not None:
+            raise InputError(
+                f"{name} is {getattr(spec, name)!r}, but '{spec.method}' starts its predictor from a CE run "
+                f"of network '{spec.network}': leave it out, or choose '{spec.method.removesuffix('+init')}'."
+            )
+    return _without_idle_settings(
+        dataclasses.replace(spec, method="ce", hyper={}, learning_rate=spec.parent_learning_rate, parent=None)
     )
 
 
 def _without_idle_settings(spec: RunSpec) -> RunSpec:
     """Settings that do not act on this run go back to their defaults: equal runs get equal hashes."""
-    idle_predictor = not get_method(spec.method).needs_predictor or spec.predictor_network == spec.network
+    method = get_method(spec.method)
+    usual = spec.network if spec.predictor_features is None else "linear"
+    idle_predictor = not method.needs_predictor or spec.predictor_network == usual
     return dataclasses.replace(
         spec,
         predictor_network=None if idle_predictor else spec.predictor_network,
+        predictor_features=spec.predictor_features if method.needs_predictor else None,
         momentum=spec.momentum if spec.optimiser == "sgd" else RunSpec.momentum,
+        transition=spec.transition if method.transition is not None else None,
+        parent_learning_rate=(
+            RunSpec.parent_learning_rate if method.starts is None else spec.parent_learning_rate
+        ),
     )
 
 
@@ -193,7 +295,7 @@ def grid(**choices: Any) -> list[RunSpec]:
     """
     methods = [get_method(name) for name in _values(choices.pop("method", RunSpec.method))]
     hyper_names = {name for method in methods for name in method.hyper}
-    fields = {f.name for f in dataclasses.fields(RunSpec)} - {"method", "hyper", "data"}
+    fields = {f.name for f in dataclasses.fields(RunSpec)} - {"method", "hyper", "data", "parent"}
     for name in choices:
         if name in fields | hyper_names:
             continue
@@ -215,8 +317,8 @@ def grid(**choices: Any) -> list[RunSpec]:
 
 
 def setting(spec: RunSpec) -> RunSpec:
-    """The spec without its seed: what runs of one setting share."""
-    return dataclasses.replace(spec, seed=0)
+    """The spec without its seed, and without the parent that the seed has: what runs of one setting share."""
+    return dataclasses.replace(spec, seed=0, parent=None)
 
 
 def problem(spec: RunSpec) -> RunSpec:
@@ -225,6 +327,7 @@ def problem(spec: RunSpec) -> RunSpec:
         data=spec.data,
         noise=spec.noise,
         validation_share=spec.validation_share,
+        validation_labels=spec.validation_labels,
         test_share=spec.test_share,
         train_size=spec.train_size,
     )
@@ -241,7 +344,13 @@ def _without_defaults(spec: RunSpec) -> dict[str, Any]:
     values = {name: value for name, value in spec.to_json().items() if value != defaults[name]}
     hyper_defaults = get_method(spec.method).hyper
     hyper = {name: value for name, value in spec.hyper.items() if value != hyper_defaults[name]}
-    return {**values, "method": spec.method, "hyper": hyper}
+    return _told_apart({**values, "method": spec.method, "hyper": hyper})
+
+
+def _told_apart(values: dict[str, Any]) -> dict[str, Any]:
+    """The JSON values without what does not make a difference: a weights file counts by its content."""
+    weights = values.get("initial_weights")
+    return values if weights is None else {**values, "initial_weights": weights["sha256"]}
 
 
 def _whole(name: str, value: Any, at_least: int) -> int:

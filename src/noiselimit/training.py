@@ -15,15 +15,17 @@ from noiselimit.cohort.device import available_cores, find_device
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.plan import plan_cohorts
 from noiselimit.cohort.prepare import PreparedRun, prepare_all
+from noiselimit.cohort.rows import State
 from noiselimit.cohort.train import Listener, train_cohort
 from noiselimit.data.convert import as_data_set
 from noiselimit.data.examples import DataSet
+from noiselimit.data.lazy import LazyInputs
 from noiselimit.errors import InputError
 from noiselimit.files import make_folder
 from noiselimit.runs.folder import load_run, write_run
 from noiselimit.runs.outcome import make_run
 from noiselimit.runs.run import Run
-from noiselimit.spec import RunSpec, bind
+from noiselimit.spec import RunSpec, bind, parent_spec
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ def train(
 
     `examples` are an Examples or DataSet, a pair (inputs, labels), or a torch Dataset. With `out`, every run
     gets its folder there as soon as it is done, and a run whose folder exists is read instead of trained.
-    Specs that can be rows of one tensor program train as one cohort. On a CPU, `threads` (default: all
+    Specs that can be rows of one tensor program train as one cohort. What a spec starts from (the CE run of
+    fw, dmi and +init) is trained first, or read if its folder is there. On a CPU, `threads` (default: all
     cores) are used in blocks of `threads_per_block`; with one thread per block, results do not depend on what
     else is trained beside.
     """
@@ -71,63 +74,107 @@ def train(
     folder = Path(out) if out is not None else None
 
     by_hash = {spec.hash: spec for spec in bound}
-    tally = _Tally(by_hash, progress)
-    runs: dict[str, Run] = {}
-    for spec in by_hash.values():
-        place = folder / spec.folder_name if folder is not None else None
-        if place is not None and place.exists():
-            if not (place / "spec.json").exists():
-                raise InputError(f"{place} stands where this run belongs but holds no run: delete it.")
-            runs[spec.hash] = load_run(place)
-            if runs[spec.hash].spec != spec:
-                raise InputError(f"{place} holds another run than its name says: delete it.")
-            tally.ended(spec)
+    runs = {spec.hash: run for spec in by_hash.values() if (run := _find_run(spec, folder)) is not None}
+    missing = [spec for spec in by_hash.values() if spec.hash not in runs]
+    for parent in {spec.hash: spec for spec in map(parent_spec, missing) if spec is not None}.values():
+        by_hash[parent.hash] = parent
+        if parent.hash not in runs and (run := _find_run(parent, folder)) is not None:
+            runs[parent.hash] = run
     missing = [spec for spec in by_hash.values() if spec.hash not in runs]
     # All of it before the first file is written: a size or a noise that does not fit is told of here.
-    prepared = prepare_all(missing, data)
+    prepared = {spec.hash: ready for spec, ready in zip(missing, prepare_all(missing, data), strict=True)}
     if folder is not None:
         make_folder(folder)
-    for positions in plan_cohorts(missing):
-        cohort, ready = [missing[i] for i in positions], [prepared[i] for i in positions]
-        for run in _train_one_cohort(cohort, ready, data, folder, where, cores, threads_per_block, tally):
+    tally = _Tally(by_hash, progress)
+    for spec_hash in runs:
+        tally.ended(by_hash[spec_hash])
+    workshop = _Workshop(data, folder, where, cores, threads_per_block, prepared, tally)
+    for generation in (
+        [spec for spec in missing if spec.parent is None],
+        [spec for spec in missing if spec.parent is not None],
+    ):
+        for run in workshop.train(generation, runs):
             runs[run.spec.hash] = run
     return [runs[spec.hash] for spec in bound]
 
 
-def _train_one_cohort(
-    specs: Sequence[RunSpec],
-    prepared: Sequence[PreparedRun],
-    data: DataSet,
-    folder: Path | None,
-    device: torch.device,
-    threads: int,
-    threads_per_block: int,
-    tally: "_Tally",
-) -> list[Run]:
-    started = time.perf_counter()
-    runs: list[Run] = []
+def _find_run(spec: RunSpec, folder: Path | None) -> Run | None:
+    """The run of this spec, if the folder has it."""
+    place = folder / spec.folder_name if folder is not None else None
+    if place is None or not place.exists():
+        return None
+    if not (place / "spec.json").exists():
+        raise InputError(f"{place} stands where this run belongs but holds no run: delete it.")
+    run = load_run(place, trusted=True)  # the caller's own spec names the same code, if any
+    if run.spec != spec:
+        raise InputError(f"{place} holds another run than its name says: delete it.")
+    return run
 
-    def on_finished(finished: Finished) -> None:
-        spec = specs[finished.row]
-        facts = {
-            "cohort": len(specs),
-            "cohort_seconds": round(time.perf_counter() - started, 3),
-            **circumstances(device),
+
+@dataclass(frozen=True, eq=False)
+class _Workshop:
+    """What the trainings of one call share."""
+
+    data: DataSet
+    folder: Path | None
+    device: torch.device
+    threads: int
+    threads_per_block: int
+    prepared: Mapping[str, PreparedRun]
+    tally: "_Tally"
+
+    def train(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
+        """The runs of these specs, whose parents are all among those done."""
+        orphans = {
+            spec.hash: f"its parent run {done[spec.parent].path or spec.parent} failed: "
+            f"{done[spec.parent].metrics['failure']}"
+            for spec in specs
+            if spec.parent is not None and done[spec.parent].failed
         }
-        run = make_run(spec, prepared[finished.row], finished, data, facts)
-        runs.append(write_run(run, folder) if folder is not None else run)
-        tally.ended(spec)
+        runs = [self._failed(spec, orphans[spec.hash]) for spec in specs if spec.hash in orphans]
+        able = [spec for spec in specs if spec.hash not in orphans]
+        for positions in plan_cohorts(able, streamed=isinstance(self.data.examples.inputs, LazyInputs)):
+            cohort = [able[i] for i in positions]
+            parents = [None if s.parent is None else done[s.parent].weights.classifier for s in cohort]
+            runs += self._train_cohort(cohort, parents)
+        return runs
 
-    train_cohort(
-        specs,
-        prepared,
-        data,
-        device=device,
-        threads=threads,
-        threads_per_block=threads_per_block,
-        listener=Listener(lambda row, record: tally.epoch(specs[row], record), on_finished),
-    )
-    return runs
+    def _train_cohort(self, specs: Sequence[RunSpec], parents: Sequence[State | None]) -> list[Run]:
+        started = time.perf_counter()
+        prepared = [self.prepared[spec.hash] for spec in specs]
+        runs: list[Run] = []
+
+        def on_finished(finished: Finished) -> None:
+            spec = specs[finished.row]
+            facts = {
+                "cohort": len(specs),
+                "cohort_seconds": round(time.perf_counter() - started, 3),
+                **circumstances(self.device),
+            }
+            runs.append(self._ended(make_run(spec, prepared[finished.row], finished, self.data, facts)))
+
+        train_cohort(
+            specs,
+            prepared,
+            parents,
+            self.data,
+            device=self.device,
+            threads=self.threads,
+            threads_per_block=self.threads_per_block,
+            listener=Listener(lambda row, record: self.tally.epoch(specs[row], record), on_finished),
+        )
+        return runs
+
+    def _failed(self, spec: RunSpec, reason: str) -> Run:
+        """A run that could not begin."""
+        facts = {"cohort": 0, "cohort_seconds": 0.0, **circumstances(self.device)}
+        never = Finished(row=0, history=(), best_epoch=0, failure=reason)
+        return self._ended(make_run(spec, self.prepared[spec.hash], never, self.data, facts))
+
+    def _ended(self, run: Run) -> Run:
+        kept = write_run(run, self.folder) if self.folder is not None else run
+        self.tally.ended(run.spec)
+        return kept
 
 
 def circumstances(device: torch.device) -> dict[str, Any]:

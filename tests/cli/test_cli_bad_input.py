@@ -312,7 +312,7 @@ DATA = [
         ("train", "--data", "idx"),
         ("train-labels-idx1-ubyte", "not an idx file"),
     ),
-    ("idx folder empty", nothing, ("train", "--data", "."), ("train-images-idx3-ubyte", "name a folder")),
+    ("idx folder empty", nothing, ("train", "--data", "."), ("neither idx files", "name a folder")),
     ("mnist nowhere", nothing, ("train", "--data", "mnist"), ("--data-dir", "NOISELIMIT_DATA", "--download")),
     (
         "mnist not there",

@@ -1,20 +1,29 @@
 """Everything that describes a run can be typed: a new field or hyper-parameter needs its option."""
 
 import dataclasses
+import hashlib
 import re
+from pathlib import Path
 
 import pytest
+import safetensors.torch
+import torch
 import typer
 
 from noiselimit.cli.main import app
 from noiselimit.errors import InputError
 from noiselimit.methods import METHODS
+from noiselimit.networks.pretrained import WeightsFile
 from noiselimit.noise import noise_to_json, parse_noise
 from noiselimit.spec import RunSpec
 
 DEFAULTS = RunSpec()
-FIELDS = [field.name for field in dataclasses.fields(RunSpec) if field.name not in ("hyper", "data")]
+FIELDS = [
+    field.name for field in dataclasses.fields(RunSpec) if field.name not in ("hyper", "data", "parent")
+]
 HYPER = sorted({(name, method.name) for method in METHODS.values() for name in method.hyper})
+EMPTY = safetensors.torch.save({"fc.bias": torch.zeros(2)})
+EMPTY_DIGEST = hashlib.sha256(EMPTY).hexdigest()
 # For every field a value that is not its default, as typed and as the spec has it.
 OTHER_VALUES = {
     "method": ("ce", "ce"),
@@ -33,6 +42,14 @@ OTHER_VALUES = {
     "validation_share": ("0.5", 0.5),
     "test_share": ("0.5", 0.5),
     "train_size": ("7", 7),
+    "validation_labels": ("clean", "clean"),
+    "initial_weights": ("w.safetensors", WeightsFile("w.safetensors", EMPTY_DIGEST)),
+    "predictor_features": ("a.b:c", "a.b:c"),
+    "dropout": ("0.5", 0.5),
+    "augmentation": ("flip", "flip"),
+    "sampler": ("balanced", "balanced"),
+    "transition": ("uniform:0.5", parse_noise("uniform:0.5")),
+    "parent_learning_rate": ("0.5", 0.5),
 }
 OPTIONS = {parameter.name: parameter for parameter in typer.main.get_command(app).commands["train"].params}
 
@@ -40,6 +57,8 @@ OPTIONS = {parameter.name: parameter for parameter in typer.main.get_command(app
 @pytest.fixture
 def specs(command, table, monkeypatch):
     """The specs that a command line would train."""
+    for name, content in (("w", EMPTY), ("v", safetensors.torch.save({"fc.bias": torch.ones(2)}))):
+        Path(f"{name}.safetensors").write_bytes(content)
 
     def planned(*arguments: str) -> list[RunSpec]:
         caught = []
@@ -73,7 +92,18 @@ def test_every_hyper_parameter_is_an_option_that_reaches_it(specs, name, method)
 @pytest.mark.parametrize("name", [*FIELDS, *sorted({name for name, _ in HYPER})])
 def test_every_such_option_takes_several_values(specs, name):
     other = OTHER_VALUES.get(name, ("0.125", None))[0]
-    another = {"method": "limit-l", "noise": "none", "optimiser": "adam", "schedule": "constant"}.get(name)
+    another = {
+        "method": "limit-l",
+        "noise": "none",
+        "optimiser": "adam",
+        "schedule": "constant",
+        "augmentation": "crop",
+        "sampler": "shuffled",
+        "validation_labels": "given",
+        "transition": "none",
+        "predictor_features": "a.b:d",
+        "initial_weights": "v.safetensors",
+    }.get(name)
     another = another or ("mlp-4x512" if "network" in name else "0.25" if "." in other else "9")
     method = [] if name == "method" else ["--method", dict(HYPER).get(name, "limit-l")]
     assert len(specs(*method, flag(name), f"{other}, {another}")) == 2
@@ -92,7 +122,8 @@ def test_help_states_the_default_of_a_field(name):
 
 @pytest.mark.parametrize(("name", "method"), HYPER)
 def test_help_states_the_default_of_a_hyper_parameter(name, method):
-    assert stated_default(name) == f"{METHODS[method].hyper[name]:g}"
+    stated = stated_defaults(name)
+    assert stated.get(method, stated[""]) == f"{METHODS[method].hyper[name]:g}"
 
 
 def flag(name: str) -> str:
@@ -104,3 +135,9 @@ def stated_default(name: str) -> str:
     found = re.search(r"\[default: (.+)\]$", OPTIONS[name].help)
     assert found is not None
     return found[1]
+
+
+def stated_defaults(name: str) -> dict[str, str]:
+    """'10; soft-penalty: 0.1' → by method, what is stated for it; '' stands for all others."""
+    usual, *special = stated_default(name).split("; ")
+    return {"": usual, **dict(text.split(": ") for text in special)}

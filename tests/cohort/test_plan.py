@@ -6,8 +6,19 @@ from noiselimit.spec import grid
 
 
 def test_method_hyper_parameters_seed_and_rate_share_a_cohort() -> None:
-    specs = grid(method=["ce", "limit-l", "limit-g+s"], beta=[1, 10], seed=[0, 1], learning_rate=[1e-3, 1e-2])
+    specs = grid(
+        method=["ce", "limit-l", "limit-g+s", "fw"],
+        beta=[1, 10],
+        seed=[0, 1],
+        learning_rate=[1e-3, 1e-2],
+        network="mlp",
+    )
     assert plan_cohorts(specs) == [list(range(len(specs)))]
+
+
+def test_streamed_pictures_part_the_seeds() -> None:
+    specs = grid(beta=[1, 10], seed=[0, 1], network="mlp")
+    assert plan_cohorts(specs, streamed=True) == [[0, 2], [1, 3]]
 
 
 def test_what_changes_shapes_or_the_update_rule_parts_cohorts() -> None:
@@ -16,8 +27,14 @@ def test_what_changes_shapes_or_the_update_rule_parts_cohorts() -> None:
         "network": ["mlp", "mlp-4x512"],
         "optimiser": ["adam", "sgd"],
         "train_size": [10, 20],
+        "augmentation": ["none", "flip"],
+        "sampler": ["shuffled", "balanced"],
+        "dropout": [0, 0.5],
+        "predictor_network": ["mlp", "linear"],
+        "predictor_features": ["a.b:c", "a.b:d"],
+        "method": ["limit-l", "soft-penalty"],
     }.items():
-        assert plan_cohorts(grid(**{name: values})) == [[0], [1]]
+        assert plan_cohorts(grid(**{"network": "mlp", name: values})) == [[0], [1]]
 
 
 @given(betas=st.integers(1, 9), baselines=st.integers(0, 9), blocks=st.integers(1, 5))

@@ -83,13 +83,13 @@ def test_the_clean_posterior_minimises_the_expected_loss(classes: int, seed: int
     assert expected_loss(best.detach() + away) > expected_loss(best.detach())
 
 
-@pytest.mark.parametrize("classes", [2, 3, 10])
+@pytest.mark.parametrize("classes", [2, 3, 10, 30, 100])
 def test_a_known_matrix_is_found_from_the_noisy_posteriors(classes: int) -> None:
-    """Half of the examples are sure; p(given | x) = Tᵀ p(clean | x), as a perfect CE run would have it."""
+    """Most examples are sure; p(given | x) = Tᵀ p(clean | x), as a perfect CE run would have it."""
     random = np.random.default_rng(classes)
     transition = random_transition(random, classes)
     owner = np.arange(3_000) % classes
-    doubt = np.where(random.random(3_000) < 0.5, 0.0, 0.5 * random.random(3_000))[:, None]
+    doubt = np.where(random.random(3_000) < 0.8, 0.0, 0.5 * random.random(3_000))[:, None]
     clean = (1 - doubt) * np.eye(classes)[owner] + doubt * random.dirichlet(np.ones(classes), size=3_000)
     found = estimate_transition(torch.tensor(clean @ transition))
     np.testing.assert_allclose(found.numpy(), transition, atol=0.02)

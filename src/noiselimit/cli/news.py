@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from noiselimit.data.examples import DataSet
     from noiselimit.training import Progress
 
 LINE_EVERY = 10.0  # seconds between lines where there is no terminal
@@ -102,3 +103,10 @@ def download_news(quiet: bool = False) -> Callable[[str, int], None]:
             print(f"downloading {name}", file=sys.stderr, flush=True)
 
     return show
+
+
+def print_notes(data: "DataSet", quiet: bool = False) -> None:
+    """What reading the data has to tell, such as pictures that were skipped."""
+    if not quiet:
+        for note in data.notes:
+            print(note, file=sys.stderr, flush=True)

@@ -15,6 +15,24 @@ DataDir = Annotated[
 Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
 Download = Annotated[bool, typer.Option("--download", help="Fetch the data set if it is not there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="Column of a table that holds the labels.")
+]
+CleanLabel = Annotated[
+    str | None,
+    typer.Option("--clean-label", metavar="COLUMN", help="Column with clean labels, to measure by."),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option("--weight", metavar="COLUMN", help="Column that says how much each example counts."),
+]
+Resize = Annotated[
+    int | None, typer.Option("--resize", metavar="PIXELS", help="Bring pictures from files to this side.")
+]
+SkipBadImages = Annotated[
+    bool, typer.Option("--skip-bad-images", help="Leave out pictures that cannot be read, and say which.")
+]
+Trust = Annotated[bool, typer.Option("--trust", help="Import the network that the run names by dotted path.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from noiselimit.runs import Run
 
-HYPER_NAMES = {"beta": "β", "sigma": "σ"}
 NUMBERS = (  # headers narrow enough for a terminal of 80 columns
     "best\nepoch",
     "noisy\nvalid.",
@@ -37,6 +36,7 @@ def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:
 def _table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     from rich.table import Table
 
+    from noiselimit.report.wording import symbol
     from noiselimit.run_report import describe, differing_settings, readable
     from noiselimit.runs import choose
 
@@ -44,7 +44,7 @@ def _table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     hyper = list(dict.fromkeys(name for run in runs for name in run.spec.hyper))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("  method")
-    names = [HYPER_NAMES.get(name, name) for name in hyper] + [name.replace("_", "\n") for name in settings]
+    names = [symbol(name) for name in hyper] + [name.replace("_", "\n") for name in settings]
     for name in (*names, "seed", *NUMBERS):
         table.add_column(name, justify="right")
     if folders:

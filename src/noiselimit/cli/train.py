@@ -6,41 +6,98 @@ from typing import Annotated
 import typer
 
 from noiselimit.cli.config import read_config
-from noiselimit.cli.options import DataDir, Device, Download, Json, Quiet, names, numbers
+from noiselimit.cli.options import (
+    CleanLabel,
+    DataDir,
+    Device,
+    Download,
+    Json,
+    Label,
+    Quiet,
+    Resize,
+    SkipBadImages,
+    Weight,
+    names,
+    numbers,
+)
 
 
 def train(
     data: Annotated[
         str,
         typer.Option(
-            "--data", metavar="DATA", help="digits, mnist, a folder in idx format, or an .npz file."
+            "--data",
+            metavar="DATA",
+            help="digits, mnist, cifar10, cifar100, cifar10n, clothing1m; a folder of pictures or in idx "
+            "format; a .csv, .parquet or .npz file.",
         ),
     ],
     data_dir: DataDir = None,
     download: Download = False,
-    noise: Annotated[str | None, names("none, uniform:P or matrix:FILE. [default: none]")] = None,
-    method: Annotated[str | None, names("Such as ce, limit-g or limit-l+s. [default: limit-l]")] = None,
-    beta: Annotated[str | None, numbers("Weight of the gradient penalty. [default: 10]")] = None,
-    sigma: Annotated[str | None, numbers("Noise on gradients in +s methods. [default: 0.03]")] = None,
+    label: Label = None,
+    clean_label: CleanLabel = None,
+    weight: Weight = None,
+    resize: Resize = None,
+    skip_bad_images: SkipBadImages = False,
+    noise: Annotated[
+        str | None, names("Such as uniform:0.4, pair:0.4 or given:worst; see docs/noise.md. [default: none]")
+    ] = None,
+    method: Annotated[
+        str | None, names("Such as ce, limit-g or limit-l+s; see docs/methods.md. [default: limit-l]")
+    ] = None,
+    beta: Annotated[
+        str | None, numbers("Weight of the gradient penalty. [default: 10; soft-penalty: 0.1]")
+    ] = None,
+    sigma: Annotated[
+        str | None, numbers("Noise on gradients in +s methods, ce-gn and ce-ln. [default: 0.03]")
+    ] = None,
+    penalty: Annotated[str | None, numbers("λ of soft-penalty. [default: 0.01]")] = None,
+    q: Annotated[str | None, numbers("Exponent of gce. [default: 0.7]")] = None,
+    transition: Annotated[
+        str | None,
+        names("Matrix that fw corrects by, written as a noise. [default: estimated from the parent run]"),
+    ] = None,
     seed: Annotated[str | None, numbers("Gives a run all its randomness. [default: 0]")] = None,
     network: Annotated[
-        str | None, names("auto, small-cnn, mnist-cnn, mlp or mlp-4x512. [default: auto]")
+        str | None, names("Such as small-cnn or resnet-34, or package.module:factory. [default: auto]")
     ] = None,
     predictor_network: Annotated[
         str | None, names("Network of the predictor. [default: that of the classifier]")
     ] = None,
-    epochs: Annotated[str | None, numbers("Passes over the data, at most. [default: 100]")] = None,
+    predictor_features: Annotated[
+        str | None,
+        names("package.module:factory of a frozen module that the predictor sees through. [default: none]"),
+    ] = None,
+    initial_weights: Annotated[
+        str | None, names(".safetensors file that both networks start from. [default: fresh weights]")
+    ] = None,
+    dropout: Annotated[str | None, numbers("Share of hidden units left out of a step. [default: 0]")] = None,
+    augmentation: Annotated[
+        str | None, names("none, flip, crop or flip-crop; CIFAR and Clothing1M: flip-crop. [default: none]")
+    ] = None,
+    sampler: Annotated[
+        str | None, names("shuffled, or balanced: classes equally often. [default: shuffled]")
+    ] = None,
+    epochs: Annotated[
+        str | None, numbers("Passes over the data, at most; Clothing1M: 30. [default: 100]")
+    ] = None,
     patience: Annotated[
         str | None, numbers("Stop after so many epochs without a better validation. [default: 100]")
     ] = None,
     batch_size: Annotated[str | None, numbers("Examples per step. [default: 256]")] = None,
     optimiser: Annotated[str | None, names("adam or sgd. [default: adam]")] = None,
     learning_rate: Annotated[str | None, numbers("Learning rate of both networks. [default: 0.001]")] = None,
+    parent_learning_rate: Annotated[
+        str | None, numbers("Of the CE run that fw, dmi and +init start from. [default: 0.001]")
+    ] = None,
     schedule: Annotated[str | None, names("constant or cosine. [default: constant]")] = None,
     weight_decay: Annotated[str | None, numbers("L2 penalty on the weights. [default: 0]")] = None,
     momentum: Annotated[str | None, numbers("Momentum of sgd. [default: 0.9]")] = None,
     train_size: Annotated[str | None, numbers("Train on so many examples. [default: all]")] = None,
     validation_share: Annotated[str | None, numbers("Share kept for validation. [default: 0.2]")] = None,
+    validation_labels: Annotated[
+        str | None, names("given, or clean where they are known: what chooses. [default: given]")
+    ] = None,
     test_share: Annotated[
         str | None, numbers("Share kept for testing if the data have no test part. [default: 0.2]")
     ] = None,
@@ -73,11 +130,11 @@ def train(
     """
     import json
 
-    from noiselimit.cli.news import download_news, training_news
+    from noiselimit.cli.news import download_news, print_notes, training_news
     from noiselimit.cli.tables import print_runs
     from noiselimit.cli.values import several
+    from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
-    from noiselimit.noise import parse_noise
     from noiselimit.report import write_report
     from noiselimit.run_report import make_report, summary
     from noiselimit.spec import grid
@@ -88,28 +145,39 @@ def train(
         "noise": noise,
         "beta": beta,
         "sigma": sigma,
+        "penalty": penalty,
+        "q": q,
+        "transition": transition,
         "seed": seed,
         "network": network,
         "predictor_network": predictor_network,
+        "predictor_features": predictor_features,
+        "initial_weights": initial_weights,
+        "dropout": dropout,
+        "augmentation": augmentation,
+        "sampler": sampler,
         "epochs": epochs,
         "patience": patience,
         "batch_size": batch_size,
         "optimiser": optimiser,
         "learning_rate": learning_rate,
+        "parent_learning_rate": parent_learning_rate,
         "schedule": schedule,
         "weight_decay": weight_decay,
         "momentum": momentum,
         "train_size": train_size,
         "validation_share": validation_share,
+        "validation_labels": validation_labels,
         "test_share": test_share,
     }
     choices: dict[str, list[object]] = {
         name: list(several(name, text)) for name, text in typed.items() if text is not None
     }
-    if "noise" in choices:
-        choices["noise"] = [parse_noise(str(text)) for text in choices["noise"]]
-    specs = grid(**choices)
-    data_set = load_data(data, data_dir, download, download_news(quiet))
+    grid(**choices)  # what is typed wrong is said before anything large is read
+    reading = Reading(label, clean_label, weight, resize, skip_bad_images)
+    data_set = load_data(data, data_dir, download, download_news(quiet), reading)
+    print_notes(data_set, quiet)
+    specs = grid(**{**data_set.defaults, **choices})
     there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
     with training_news(quiet) as progress:
         runs = train_runs(

@@ -7,22 +7,24 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from noiselimit.augmentation import AUGMENTATIONS, draw_views
 from noiselimit.cohort.batches import batch_bounds
-from noiselimit.cohort.device import BlockData
+from noiselimit.cohort.block_data import BlockData, InputBatch
 from noiselimit.cohort.evaluate import accuracy_and_loss, score_examples
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.pair import NetworkPair
-from noiselimit.cohort.rows import NetworkRows
+from noiselimit.cohort.rows import NetworkRows, State
+from noiselimit.cohort.start import initial_weights
 from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.cohort.totals import EpochTotals
-from noiselimit.draws import DRAWS, permutations, stream_keys
+from noiselimit.draws import DRAWS, stream_keys
 from noiselimit.methods import Batch, Method, get_method
-from noiselimit.networks import get_network
-from noiselimit.networks.initial import Role, initial_state
+from noiselimit.networks.initial import Role
 from noiselimit.optimisers import OPTIMISERS, Rates
 from noiselimit.randomness import Stream
+from noiselimit.samplers import SAMPLERS
 from noiselimit.schedules import SCHEDULES
-from noiselimit.spec import RunSpec
+from noiselimit.spec import RunSpec, architecture
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class _Group:
     rows: slice
     hyper: Mapping[str, Tensor]
     sampling_keys: Tensor
+    transition: Tensor | None
 
 
 class Block:
@@ -44,8 +47,11 @@ class Block:
         data: BlockData,
         device: torch.device,
         input_shape: tuple[int, ...],
-        classes: int,
+        class_names: tuple[str, ...],
+        parents: Sequence[State | None],
     ) -> None:
+        """`parents`: for each spec the classifier of the run it starts from, or None."""
+        classes = len(class_names)
         order = sorted(range(len(specs)), key=lambda i: (not _needs_predictor(specs[i]), specs[i].method))
         self.rows = order
         self.specs = [specs[i] for i in order]
@@ -54,21 +60,39 @@ class Block:
         self.step = torch.zeros((), dtype=torch.int64, device=device)
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]
+
+        def network_rows(rows: int, role: Role) -> NetworkRows:
+            module = architecture(self.specs[0], role).build(input_shape, classes)
+            states = [
+                initial_weights(self.specs[i], role, input_shape, classes, parents[order[i]])
+                for i in range(rows)
+            ]
+            return NetworkRows(module, states, OPTIMISERS[self.specs[0].optimiser], device)
+
+        predicting = sum(_needs_predictor(spec) for spec in self.specs)
+        self.networks = NetworkPair(
+            network_rows(len(order), Role.CLASSIFIER),
+            network_rows(predicting, Role.PREDICTOR) if predicting else None,
+        )
+        self.transitions = self._transitions(class_names)
         self._arrange()
 
-        first = self.specs[0]
-
-        def network_rows(name: str, specs: Sequence[RunSpec], role: Role) -> NetworkRows:
-            module = get_network(name).build(input_shape, classes)
-            states = [initial_state(module, spec.seed, role) for spec in specs]
-            return NetworkRows(module, states, OPTIMISERS[first.optimiser], device)
-
-        predicting = [spec for spec in self.specs if _needs_predictor(spec)]
-        predictor_network = first.predictor_network or first.network
-        self.networks = NetworkPair(
-            network_rows(first.network, self.specs, Role.CLASSIFIER),
-            network_rows(predictor_network, predicting, Role.PREDICTOR) if predicting else None,
-        )
+    def _transitions(self, class_names: tuple[str, ...]) -> list[Tensor | None]:
+        """The transition matrix of each row whose method corrects by one: given, or estimated now."""
+        found: list[Tensor | None] = [None] * len(self.specs)
+        for i, spec in enumerate(self.specs):
+            estimate = get_method(spec.method).transition
+            if estimate is None:
+                continue
+            if spec.transition is not None:
+                matrix = torch.from_numpy(spec.transition.transition(class_names))
+            else:
+                data = self.data.keep([i])
+                matrix = estimate(
+                    score_examples(self.networks, data, data.train, [i], best=False)[0].classifier
+                )
+            found[i] = matrix.to(self.device, torch.float32)
+        return found
 
     def _arrange(self) -> None:
         """Everything that follows from which rows there are."""
@@ -79,8 +103,12 @@ class Block:
             members, method = self.specs[rows], get_method(name)
             hyper = {h: self._vector([s.hyper[h] for s in members], torch.float32) for h in method.hyper}
             keys = stream_keys([spec.seed for spec in members], Stream.SAMPLING, self.device)
-            self.groups.append(_Group(method, rows, hyper, keys))
-        self.order_keys = stream_keys([spec.seed for spec in self.specs], Stream.ORDER, self.device)
+            transitions = [matrix for matrix in self.transitions[rows] if matrix is not None]
+            transition = torch.stack(transitions) if transitions else None
+            self.groups.append(_Group(method, rows, hyper, keys, transition))
+        seeds = [spec.seed for spec in self.specs]
+        self.order_keys = stream_keys(seeds, Stream.ORDER, self.device)
+        self.augmentation_keys = stream_keys(seeds, Stream.AUGMENTATION, self.device)
 
     def _vector(self, values: Sequence[float], dtype: torch.dtype) -> Tensor:
         return torch.tensor(values, dtype=dtype, device=self.device)
@@ -111,22 +139,27 @@ class Block:
             momentum=self._vector([spec.momentum for spec in self.specs], torch.float64),
             step=self.step,
         )
-        part = self.data.train
-        order = permutations(self.order_keys, torch.tensor(epoch, device=self.device), len(part))
         totals = EpochTotals.zeros(len(self.specs), self.device)
-        for start, end in batch_bounds(len(part), self.specs[0].batch_size):
+        for batch in self._epoch_batches(torch.tensor(epoch, device=self.device)):
             if stop():
                 return None
-            inputs, labels = self.data.batch(part, order[:, start:end])
-            losses, logits = self._losses(inputs, labels)
+            losses, logits = self._losses(batch)
             self.networks.update(losses, rates)
-            totals.add(losses.detach(), logits.detach(), labels, self.step)
+            totals.add(losses.detach(), logits.detach(), batch.labels, self.step)
             self.step += 1
         return totals
 
-    def _losses(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def _epoch_batches(self, epoch: Tensor) -> Iterator[InputBatch]:
+        part, first = self.data.train, self.specs[0]
+        order = SAMPLERS[first.sampler](self.order_keys, epoch, part.labels)
+        augmentation = AUGMENTATIONS[first.augmentation]
+        places = torch.arange(len(part), device=self.device).expand_as(order)
+        views = draw_views(augmentation, self.augmentation_keys, epoch, places) if augmentation else None
+        return self.data.batches(part, order, batch_bounds(len(part), first.batch_size), views)
+
+    def _losses(self, given: InputBatch) -> tuple[Tensor, Tensor]:
         """[K] losses and [K, B, C] classifier logits of one batch."""
-        logits, features, predicted = self.networks.train(inputs)
+        logits, features, predicted = self.networks.train(given.inputs)
         losses = []
         for group in self.groups:
             rows, method = group.rows, group.method
@@ -134,11 +167,13 @@ class Block:
             batch = Batch(
                 logits=logits[rows],
                 features=features[rows],
-                labels=labels[rows],
+                labels=given.labels[rows],
                 predictor_logits=None if predicted is None or not method.needs_predictor else predicted[rows],
                 draws=draw(group.sampling_keys, self.step, (logits.shape[1], logits.shape[2]))
                 if draw
                 else None,
+                weights=None if given.weights is None else given.weights[rows],
+                transition=group.transition,
                 step=self.step,
             )
             losses.append(method.loss(batch, group.hyper))
@@ -149,7 +184,7 @@ class Block:
     ) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
         data = self.data
-        validation_accuracy, validation_loss = accuracy_and_loss(self.networks, data, data.validation)
+        validation_accuracy, validation_loss = accuracy_and_loss(self.networks, data, data.selection)
         test_accuracy: Sequence[float | None] = [None] * len(self.specs)
         if data.test:
             test_accuracy, _ = accuracy_and_loss(self.networks, data, data.test)
@@ -199,6 +234,7 @@ class Block:
                 predictor=predictor,
                 best={name: scores[k] for name, scores in best.items()},
                 last=last[k],
+                transition=self.transitions[i],
             )
 
     def _keep(self, rows: Sequence[int]) -> None:
@@ -206,6 +242,7 @@ class Block:
         self.specs = [self.specs[i] for i in rows]
         self.histories = [self.histories[i] for i in rows]
         self.bests = [self.bests[i] for i in rows]
+        self.transitions = [self.transitions[i] for i in rows]
         if rows:
             self.data = self.data.keep(rows)
             self.networks.keep(rows)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from noiselimit.cohort.device import BlockData, Part
+from noiselimit.cohort.block_data import BlockData, Part
 from noiselimit.cohort.outcome import Scores
 from noiselimit.cohort.pair import NetworkPair
 
@@ -13,8 +13,8 @@ def accuracy_and_loss(networks: NetworkPair, data: BlockData, part: Part) -> tup
     """Exact accuracy and mean cross-entropy of each row's classifier on the given labels of the part."""
     correct = torch.zeros(len(part.index), dtype=torch.int64, device=part.index.device)
     loss = torch.zeros(len(part.index), dtype=torch.float64, device=part.index.device)
-    for inputs, labels in data.batches(part):
-        logits = networks.classifier.logits(inputs)
+    for batch in data.whole(part):
+        logits, labels = networks.classifier.logits(batch.inputs), batch.labels
         correct += (logits.argmax(-1) == labels).sum(1)
         picked = logits.log_softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
         loss -= picked.to(torch.float64).sum(1)
@@ -25,7 +25,7 @@ def score_examples(
     networks: NetworkPair, data: BlockData, part: Part, rows: Sequence[int], *, best: bool
 ) -> list[Scores]:
     """What the networks of these rows say of every example; `data` and `part` hold these rows only."""
-    pieces = [networks.probabilities(inputs, rows, best=best) for inputs, _ in data.batches(part)]
+    pieces = [networks.probabilities(batch.inputs, rows, best=best) for batch in data.whole(part)]
     classifier = torch.cat([said for said, _ in pieces], 1).cpu()
     predicted = [predicted for _, predicted in pieces if predicted is not None]
     predictor = list(torch.cat(predicted, 1).cpu()) if predicted else []

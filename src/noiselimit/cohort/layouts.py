@@ -68,16 +68,30 @@ def stacked(module: nn.Module) -> Forward:
     return forward
 
 
+LARGEST_STACKED = 2_000_000
+"""Parameters of a network above which a row fills a GPU by itself, and patches would fill its memory."""
+
+
 def can_stack(module: nn.Module) -> bool:
-    """Whether every layer has a stacked twin. Holds for our own networks; anybody else's run looped."""
-    if not type(module).__module__.startswith("noiselimit.networks."):
+    """Whether every layer has a stacked twin. Holds for our small networks; anybody else's run looped."""
+    if sum(parameter.numel() for parameter in module.parameters()) > LARGEST_STACKED:
         return False
-    return all(type(layer) in STACKED_LAYERS for layer in module.modules() if not list(layer.children()))
+    return all(
+        type(part) in STACKED_LAYERS or (list(part.children()) and _is_ours(part))
+        for part in module.modules()
+    )
 
 
-def layout_for(module: nn.Module, device: torch.device) -> Forward:
-    """The quicker layout that is right for this module on this device."""
-    return stacked(module) if device.type == "cuda" and can_stack(module) else looped(module)
+def _is_ours(container: nn.Module) -> bool:
+    """Whether the container's own code counts dimensions from the end, as our networks do."""
+    return type(container) is nn.Sequential or type(container).__module__.startswith("noiselimit.networks.")
+
+
+def layout_for(module: nn.Module, device: torch.device, rows: int) -> Forward:
+    """The quicker layout that is right for so many rows of this module on this device."""
+    if device.type == "cuda" and rows > 1 and can_stack(module):
+        return stacked(module)
+    return looped(module.to(device))  # with it goes what a state dict leaves out
 
 
 def _replace_layers(module: nn.Module) -> nn.Module:

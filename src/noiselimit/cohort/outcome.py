@@ -1,7 +1,7 @@
 """What training says while it runs and leaves behind when a row is done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -31,13 +31,15 @@ class Finished:
     best_epoch: int
     failure: str | None
     """Why the run failed, or None."""
-    classifier: State
-    predictor: State | None
+    classifier: State | None = None
+    predictor: State | None = None
     """State dicts of the best epoch."""
-    best: Mapping[str, Scores]
+    best: Mapping[str, Scores] = field(default_factory=dict)
     """Part name → scores at the best epoch: train, validation and, if there is one, test."""
-    last: Scores
-    """Scores of the training part at the last epoch."""
+    last: Scores | None = None
+    """Scores of the training part at the last epoch. A run that could not begin has none of these."""
+    transition: Tensor | None = None
+    """[C, C] that the method corrected by, if it did."""
 
     def at(self, position: int) -> "Finished":
         """The same under the number by which the caller knows the row."""

@@ -34,7 +34,7 @@ class NetworkPair:
         """Descend the losses [K]. Their sum's gradient holds each row's own: rows share no weight."""
         networks = [self.classifier, *([self.predictor] if self.predictor else [])]
         leaves = [tensor for network in networks for tensor in network.parameters.values()]
-        gradients = iter(torch.autograd.grad(losses.sum(), leaves))
+        gradients = iter(torch.autograd.grad(losses.sum(), leaves, allow_unused=True, materialize_grads=True))
         for network in networks:
             network.update([next(gradients) for _ in network.parameters], rates.first(len(network)))
 

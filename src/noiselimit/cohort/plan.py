@@ -3,25 +3,31 @@
 from collections.abc import Sequence
 
 from noiselimit.methods import get_method
-from noiselimit.spec import RunSpec
+from noiselimit.networks.initial import Role
+from noiselimit.spec import RunSpec, architecture
 
 
-def plan_cohorts(specs: Sequence[RunSpec]) -> list[list[int]]:
+def plan_cohorts(specs: Sequence[RunSpec], *, streamed: bool = False) -> list[list[int]]:
     """Positions of the specs, grouped so that all of a group can be rows of one tensor program.
 
     Rows need the same shapes (networks, batch size, number of examples) and the same update rule; method,
-    hyper-parameters, learning rate, noise, seed and number of epochs may differ from row to row.
+    hyper-parameters, learning rate, noise, seed and number of epochs may differ from row to row. Where
+    pictures are streamed from files, one decoded batch serves all rows, so the seed must be the same too.
     """
     groups: dict[tuple[object, ...], list[int]] = {}
     for position, spec in enumerate(specs):
         key = (
-            spec.network,
-            spec.predictor_network or spec.network,
+            architecture(spec, Role.CLASSIFIER),
+            architecture(spec, Role.PREDICTOR),
             spec.batch_size,
+            spec.sampler,
+            spec.augmentation,
             spec.optimiser,
             spec.validation_share,
+            spec.validation_labels,
             spec.test_share,
             spec.train_size,
+            spec.seed if streamed else None,
         )
         groups.setdefault(key, []).append(position)
     return list(groups.values())

@@ -1,6 +1,7 @@
 """From a data set and a spec to what one run sees: its split, its noisy labels, its standardisation."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,12 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import DataSet, Examples
-from noiselimit.data.lazy import Inputs
+from noiselimit.data.lazy import Inputs, LazyInputs
 from noiselimit.errors import InputError
 from noiselimit.spec import RunSpec, problem
 from noiselimit.split import Split, split_examples
 
 Floats = npt.NDArray[np.float32]
+
+DECODED_FOR_STATISTICS = 2000
+"""Pictures from files whose channels are measured: the first of the split's random order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,8 @@ class PreparedRun:
     mean: Floats
     std: Floats
     """Of the training inputs: per channel [channels, 1, 1] for images, per feature [features] for vectors."""
+    weights: Floats | None = None
+    """[train] how much the training examples count, 1 on average; None: all alike."""
 
 
 def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
@@ -44,10 +50,39 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
             "give more examples, or smaller shares to validation and test."
         )
     noisy = spec.noise.apply(data.examples, spec.seed)
+    if spec.validation_labels == "clean" and data.validation is None and noisy.clean_labels is None:
+        raise InputError(
+            "validation_labels is 'clean', but clean labels are not known for these data: leave it out, or "
+            "name the column or array that holds them."
+        )
     labels = noisy.labels.copy()
     labels[split.test] = data.examples.labels[split.test]
-    mean, std = statistics(data.examples.inputs, split.train)
-    return PreparedRun(dataclasses.replace(noisy, labels=labels), split, mean, std)
+    mean, std = _standardisation(data, split.train)
+    return PreparedRun(
+        dataclasses.replace(noisy, labels=labels), split, mean, std, _weights(data.examples, split.train)
+    )
+
+
+def _standardisation(data: DataSet, train: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the training inputs, or of as many as it is quick to decode."""
+    lazy = isinstance(data.examples.inputs, LazyInputs)
+    mean, std = statistics(data.examples.inputs, train[:DECODED_FOR_STATISTICS] if lazy else train)
+    if data.table is not None:  # one-hot features stay zeros and ones
+        numeric = data.table.is_numeric
+        mean, std = np.where(numeric, mean, np.float32(0)), np.where(numeric, std, np.float32(1))
+    return mean, std
+
+
+def _weights(examples: Examples, train: npt.NDArray[np.int64]) -> Floats | None:
+    """The weights of the training examples, scaled to 1 on average: a step is as long as without them."""
+    if examples.weights is None:
+        return None
+    weights = examples.weights[train].astype(np.float64)
+    if not weights.any():
+        raise InputError(
+            "all training examples have weight 0, so nothing would be learned: raise some, or train_size."
+        )
+    return np.asarray(weights / weights.mean(), np.float32)
 
 
 def truest_labels(examples: Examples) -> npt.NDArray[np.int64]:
@@ -72,8 +107,8 @@ def statistics(inputs: Inputs, rows: npt.NDArray[np.int64]) -> tuple[Floats, Flo
     everything would not fit beside large data.
     """
     axes = (0, 2, 3) if inputs.ndim == 4 else (0,)
-    pieces = np.array_split(rows, len(rows) // 4096 + 1)
-    count = len(rows) * (inputs[0, 0].size if inputs.ndim == 4 else 1)
+    pieces = np.array_split(rows, len(rows) // (64 if isinstance(inputs, LazyInputs) else 4096) + 1)
+    count = len(rows) * (math.prod(inputs.shape[2:]) if inputs.ndim == 4 else 1)
     mean = sum(inputs[piece].sum(axes, dtype=np.float64) for piece in pieces) / count
     shape = (-1, 1, 1) if inputs.ndim == 4 else (-1,)
     centre = np.asarray(mean, np.float64).reshape(shape)

@@ -1,6 +1,6 @@
 """K networks of one architecture, with each row's weights, statistics, optimiser state and best epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from noiselimit.cohort.layouts import Forward, layout_for
 from noiselimit.optimisers import Optimiser, Rates
 
-State = dict[str, Tensor]
+State = Mapping[str, Tensor]
 """Name → tensor: stacked [K, ...] in here, an ordinary state dict once a row is taken out."""
 
 
@@ -19,7 +19,7 @@ class NetworkRows:
         self, module: nn.Module, states: Sequence[State], optimiser: Optimiser, device: torch.device
     ) -> None:
         stacked = {name: torch.stack([state[name] for state in states]).to(device) for name in states[0]}
-        learned = [name for name, _ in module.named_parameters()]
+        learned = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
         self.parameters = {name: stacked[name].requires_grad_() for name in learned}
         self.buffers = {name: tensor for name, tensor in stacked.items() if name not in self.parameters}
         self.optimiser = optimiser
@@ -28,7 +28,7 @@ class NetworkRows:
             for part in optimiser.state
         }
         self.best = {name: tensor.detach().clone() for name, tensor in stacked.items()}
-        self._forward: Forward = layout_for(module, device)
+        self._forward: Forward = layout_for(module, device, len(states))
 
     def __len__(self) -> int:
         return len(next(iter(self.best.values())))

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from noiselimit.networks.dropout import Dropout
+
 
 class StackedLinear(nn.Module):
     """[K, B, inputs] → [K, B, outputs], one batched matrix product."""
@@ -94,5 +96,6 @@ STACKED_LAYERS: dict[type[nn.Module], Callable[..., nn.Module]] = {
     nn.BatchNorm1d: StackedBatchNorm,
     nn.BatchNorm2d: StackedBatchNorm,
     nn.ReLU: _same,
+    Dropout: _same,  # its keys and counts are stacked like any other buffer
     nn.Flatten: _same,  # our networks count the flattened dimensions from the end
 }

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import torch
 
 from noiselimit.cohort.block import Block
-from noiselimit.cohort.device import block_data, to_device
+from noiselimit.cohort.block_data import DeviceInputs, block_data
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.plan import plan_blocks
 from noiselimit.cohort.prepare import PreparedRun
+from noiselimit.cohort.rows import State
 from noiselimit.data.examples import DataSet
+from noiselimit.data.lazy import LazyInputs
 from noiselimit.spec import RunSpec
 
 
@@ -29,6 +31,7 @@ class Listener:
 def train_cohort(
     specs: Sequence[RunSpec],
     prepared: Sequence[PreparedRun],
+    parents: Sequence[State | None],
     data: DataSet,
     *,
     device: torch.device,
@@ -40,11 +43,13 @@ def train_cohort(
 
     With one thread per block a row's result is the same, bit by bit, alone and in any cohort: its arithmetic
     has the same shapes and the same order of summation. More threads per block change the last digits.
+    `parents` holds, for each spec, the classifier of the run it starts from, or None.
     """
-    blocks = 1 if device.type == "cuda" else max(1, threads // threads_per_block)
+    streamed = isinstance(data.examples.inputs, LazyInputs)  # then every block would decode for itself
+    blocks = 1 if streamed or device.type == "cuda" else max(1, threads // threads_per_block)
     shares = plan_blocks(specs, blocks)
-    inputs = to_device(data.examples, device)
-    test_inputs = to_device(data.test, device) if data.test else None
+    inputs = DeviceInputs.of(data, device)
+    clean_validation = specs[0].validation_labels == "clean"
     stop = threading.Event()
     turn = threading.Lock()
 
@@ -53,10 +58,13 @@ def train_cohort(
         try:
             block = Block(
                 [specs[i] for i in share],
-                block_data([prepared[i] for i in share], inputs, data.test, test_inputs),
+                block_data(
+                    [prepared[i] for i in share], data, inputs, device, clean_validation=clean_validation
+                ),
                 device,
                 data.examples.input_shape,
-                data.examples.classes,
+                data.examples.class_names,
+                [parents[i] for i in share],
             )
             for finished in block.train(lambda row, record: hear(share[row], record), stop.is_set):
                 with turn:

@@ -7,7 +7,7 @@ from noiselimit.report.content import RunLine
 
 DASH = "–"
 SPACE = "\u00a0"
-_SYMBOLS = {"beta": "β", "sigma": "σ", "lambda": "λ", "alpha": "α", "gamma": "γ"}
+_SYMBOLS = {"beta": "β", "sigma": "σ", "penalty": "λ"}
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -67,8 +67,12 @@ def write_run(run: Run, out: Path) -> Run:
     return dataclasses.replace(run, path=folder, in_memory=None)
 
 
-def load_run(path: str | Path) -> Run:
-    """The run in that folder. Nothing in the folder is executed; weights and outputs are read when used."""
+def load_run(path: str | Path, *, trusted: bool = False) -> Run:
+    """The run in that folder; its weights and outputs are read when used.
+
+    Nothing in the folder is executed. A network that the spec names by dotted path is code of somebody's:
+    it is imported only when the model is asked for, and only if you say that the folder is `trusted`.
+    """
     folder = Path(path)
     if not folder.is_dir():
         raise InputError(f"there is no run folder {folder}: give a folder that 'noiselimit train' wrote.")
@@ -85,7 +89,7 @@ def load_run(path: str | Path) -> Run:
     for name in ("weights.safetensors", "outputs.parquet"):
         if metrics["best_epoch"] and not (folder / name).is_file():
             raise _altered(folder / name)
-    return Run(spec, _data_info(folder / "data.json"), history, metrics, path=folder)
+    return Run(spec, _data_info(folder / "data.json"), history, metrics, path=folder, trusted=trusted)
 
 
 def read_weights(folder: Path) -> Weights:

@@ -28,12 +28,12 @@ def make_run(
         highest=highest_value(data.examples.inputs),
         table=data.table,
     )
-    outputs = _outputs(prepared, finished)
     metrics = {**_metrics(prepared, finished, data), **circumstances}
     contents = None
-    if finished.best_epoch > 0:
-        contents = RunContents(Weights(finished.classifier, finished.predictor), outputs)
-    return Run(spec, info, finished.history, metrics, in_memory=contents)
+    if finished.best_epoch > 0 and finished.classifier is not None:
+        weights = Weights(finished.classifier, finished.predictor)
+        contents = RunContents(weights, _outputs(prepared, finished))
+    return Run(spec, info, finished.history, metrics, in_memory=contents, trusted=True)
 
 
 def _indices(prepared: PreparedRun) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
@@ -68,6 +68,8 @@ def _outputs(prepared: PreparedRun, finished: Finished) -> pd.DataFrame:
                 "suggested_probability": judge.max(1),
             }
         )
+        if prepared.examples.names is not None:
+            piece.insert(1, "name", [prepared.examples.names[row] for row in index])
         pieces.append(piece)
     return pd.concat(pieces).sort_values("index", ignore_index=True)
 
@@ -100,7 +102,9 @@ def _metrics(prepared: PreparedRun, finished: Finished, data: DataSet) -> dict[s
         "test_examples": len(data.test) if data.test else len(prepared.split.test),
         "wrong_labels": None,
     }
-    if wrong is not None and last:
+    if finished.transition is not None:
+        metrics["transition"] = [[round(p, 6) for p in row] for row in finished.transition.tolist()]
+    if wrong is not None and last and finished.last:
         flags = wrong[train]
         metrics["wrong_labels"] = float(flags.mean())
         metrics["gap_auc"] = scores.roc_auc(scores.gap(_judge(finished.best["train"]), given), flags)

@@ -14,14 +14,14 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from noiselimit.cohort.rows import State
 from noiselimit.data.inputs import canonical_inputs
 from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
 from noiselimit.data.table import Table
 from noiselimit.errors import InputError
-from noiselimit.networks import get_network
-from noiselimit.spec import RunSpec
-
-State = Mapping[str, Tensor]
+from noiselimit.networks.dotted import is_dotted
+from noiselimit.networks.initial import Role
+from noiselimit.spec import RunSpec, architecture
 
 MOST_VALUES = 2**23
 """Among the inputs of one step of a prediction: what a network makes of large pictures is larger still."""
@@ -86,6 +86,8 @@ class Run:
     metrics: Mapping[str, Any]
     path: Path | None = None
     in_memory: RunContents | None = None
+    trusted: bool = False
+    """Whether code that the spec names by dotted path may be imported: not for what a folder says."""
 
     @cached_property
     def place(self) -> Path:
@@ -125,22 +127,28 @@ class Run:
     @cached_property
     def model(self) -> nn.Module:
         """The classifier, an ordinary module in evaluation mode: standardised inputs → (logits, features)."""
-        return self._build(self.spec.network, self.weights.classifier)
+        return self._build(Role.CLASSIFIER, self.weights.classifier)
 
     @cached_property
     def predictor(self) -> nn.Module | None:
         """The predictor likewise, or None for methods without one."""
         if self.weights.predictor is None:
             return None
-        return self._build(self.spec.predictor_network or self.spec.network, self.weights.predictor)
+        return self._build(Role.PREDICTOR, self.weights.predictor)
 
-    def _build(self, network: str, state: State) -> nn.Module:
+    def _build(self, role: Role, state: State) -> nn.Module:
+        network = architecture(self.spec, role)
+        if (network.features or is_dotted(network.name)) and not self.trusted:
+            raise InputError(
+                f"run {self.path} needs the code at '{network.features or network.name}': if you trust it, "
+                "load the run with trusted=True, or say --trust on the command line."
+            )
         try:
-            module = get_network(network).build(self.data.input_shape, len(self.data.class_names))
+            module = network.build(self.data.input_shape, len(self.data.class_names))
             module.load_state_dict(dict(state))
         except (RuntimeError, TypeError, ValueError, IndexError):
             raise InputError(
-                f"the weights in {self.path or 'memory'} do not fit network '{network}': the folder was "
+                f"the weights in {self.path or 'memory'} do not fit network '{network.name}': the folder was "
                 "altered, so train the run again."
             ) from None
         return module.eval()

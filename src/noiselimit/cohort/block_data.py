@@ -1,0 +1,200 @@
+"""The data of a block of rows, where the arithmetic is: inputs once, and indices and labels per row."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from noiselimit.augmentation import Views, cut
+from noiselimit.cohort.prepare import PreparedRun, truest_labels
+from noiselimit.cohort.stream import PictureStream
+from noiselimit.data.examples import DataSet, Examples
+from noiselimit.data.lazy import LazyInputs, View
+
+EVALUATION_BATCH = 1000
+STREAMED_EVALUATION_BATCH = 128  # of large pictures, a few of which are decoded ahead by every worker
+
+Bounds = Sequence[tuple[int, int]]
+"""(start, stop) of every batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Examples of one purpose, the same number in every row."""
+
+    inputs: Tensor | PictureStream
+    """[n, ...] as they were read, shared by all rows; or pictures that come from files when asked for."""
+    index: Tensor
+    """int64 [K, m]: which inputs each row uses."""
+    labels: Tensor
+    """int64 [K, m]: the given labels of those."""
+    weights: Tensor | None = None
+    """float32 [K, m]: how much those count in training, 1 on average; None: all alike."""
+
+    def __len__(self) -> int:
+        return self.index.shape[1]
+
+    def keep(self, rows: Sequence[int]) -> "Part":
+        """The part without the other rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Part(self.inputs, self.index[rows], self.labels[rows], weights)
+
+
+@dataclass(frozen=True, eq=False)
+class InputBatch:
+    """What one step takes from the data."""
+
+    inputs: Tensor
+    """float32 [K, B, ...], standardised."""
+    labels: Tensor
+    """int64 [K, B]."""
+    weights: Tensor | None
+    """float32 [K, B] or None."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockData:
+    """Everything K rows learn from and are measured on."""
+
+    train: Part
+    validation: Part
+    selection: Part
+    """What chooses the epoch: the validation examples, or such with clean labels where the spec asks for it."""
+    test: Part | None
+    mean: Tensor
+    std: Tensor
+    """[K, 1, ...] of each row's training inputs."""
+
+    def batches(
+        self, part: Part, order: Tensor, bounds: Bounds, views: Views | None = None
+    ) -> Iterator[InputBatch]:
+        """The part in this order [K, m] of its positions, cut at the bounds; `views` [K, m] augment it."""
+        chosen = part.index.gather(1, order)
+        if isinstance(part.inputs, PictureStream):
+            pieces = self._streamed(part.inputs, chosen[0], bounds, views)
+        else:
+            pieces = self._indexed(part.inputs, chosen, bounds, views)
+        for (start, stop), inputs in zip(bounds, pieces, strict=True):
+            positions = order[:, start:stop]
+            yield InputBatch(
+                (inputs.to(torch.float32) - self.mean) / self.std,
+                part.labels.gather(1, positions),
+                None if part.weights is None else part.weights.gather(1, positions),
+            )
+
+    def whole(self, part: Part) -> Iterator[InputBatch]:
+        """The whole part in its own order, in pieces."""
+        everything = torch.arange(len(part), device=part.index.device).expand(len(part.index), -1)
+        size = STREAMED_EVALUATION_BATCH if isinstance(part.inputs, PictureStream) else EVALUATION_BATCH
+        bounds = [(start, min(start + size, len(part))) for start in range(0, len(part), size)]
+        return self.batches(part, everything, bounds)
+
+    def _indexed(
+        self, inputs: Tensor, chosen: Tensor, bounds: Bounds, views: Views | None
+    ) -> Iterator[Tensor]:
+        for start, stop in bounds:
+            piece = inputs[chosen[:, start:stop]]
+            yield piece if views is None else cut(piece, views.between(start, stop))
+
+    def _streamed(
+        self, inputs: PictureStream, chosen: Tensor, bounds: Bounds, views: Views | None
+    ) -> Iterator[Tensor]:
+        """One decoded batch serves all rows: rows of a block of streamed data share seed, split and order."""
+        examples = chosen.tolist()
+        requests = (
+            list(
+                zip(
+                    examples[start:stop],
+                    [View()] * (stop - start) if views is None else views.between(start, stop).of_row(0),
+                    strict=True,
+                )
+            )
+            for start, stop in bounds
+        )
+        for pictures in inputs.batches(requests):
+            yield pictures.to(self.mean.device).expand(len(self.mean), *pictures.shape)
+
+    def keep(self, rows: Sequence[int]) -> "BlockData":
+        """The data without the other rows."""
+        return BlockData(
+            self.train.keep(rows),
+            self.validation.keep(rows),
+            self.selection.keep(rows),
+            self.test.keep(rows) if self.test else None,
+            self.mean[rows],
+            self.std[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceInputs:
+    """The inputs of a data set's parts on the device, for all blocks."""
+
+    examples: Tensor | PictureStream
+    validation: Tensor | PictureStream | None
+    test: Tensor | PictureStream | None
+
+    @classmethod
+    def of(cls, data: DataSet, device: torch.device) -> "DeviceInputs":
+        parts = (data.examples, data.validation, data.test)
+        return cls(*(to_device(part, device) if part else None for part in parts))  # type: ignore[arg-type]
+
+
+def block_data(
+    runs: Sequence[PreparedRun],
+    data: DataSet,
+    on_device: DeviceInputs,
+    device: torch.device,
+    *,
+    clean_validation: bool = False,
+) -> BlockData:
+    """Put indices, labels, weights and statistics of these runs beside the inputs, which all blocks share."""
+    inputs = on_device.examples
+
+    def stack(arrays: Sequence[npt.NDArray[Any]]) -> Tensor:
+        return torch.from_numpy(np.stack(arrays)).to(device)
+
+    def part(rows: Sequence[npt.NDArray[np.int64]], *, weighted: bool = False) -> Part:
+        labels = [run.examples.labels[row] for run, row in zip(runs, rows, strict=True)]
+        weights = [run.weights for run in runs if run.weights is not None] if weighted else []
+        return Part(inputs, stack(rows), stack(labels), stack(weights) if weights else None)
+
+    def official(examples: Examples, inputs: Tensor | PictureStream) -> Part:
+        everything, labels = np.arange(len(examples)), truest_labels(examples)
+        return Part(inputs, stack([everything] * len(runs)), stack([labels] * len(runs)))
+
+    def clean(rows: Sequence[npt.NDArray[np.int64]]) -> Part:
+        labels = [truest_labels(run.examples)[row] for run, row in zip(runs, rows, strict=True)]
+        return Part(inputs, stack(rows), stack(labels))
+
+    tested: Part | None = None
+    if data.test is not None and on_device.test is not None:
+        tested = official(data.test, on_device.test)
+    elif len(runs[0].split.test):
+        tested = clean([run.split.test for run in runs])
+    held_out = [run.split.validation for run in runs]
+    validation = selection = part(held_out)
+    if clean_validation and data.validation is not None and on_device.validation is not None:
+        selection = official(data.validation, on_device.validation)
+    elif clean_validation:
+        selection = clean(held_out)
+    return BlockData(
+        train=part([run.split.train for run in runs], weighted=True),
+        validation=validation,
+        selection=selection,
+        test=tested,
+        mean=stack([run.mean for run in runs]).unsqueeze(1),
+        std=stack([run.std for run in runs]).unsqueeze(1),
+    )
+
+
+def to_device(examples: Examples, device: torch.device) -> Tensor | PictureStream:
+    """The inputs [n, ...] on the device, in the type they were read in; or a stream of those too many."""
+    if isinstance(examples.inputs, LazyInputs):
+        return PictureStream(examples.inputs)
+    inputs = np.ascontiguousarray(examples.inputs)
+    return torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy()).to(device)

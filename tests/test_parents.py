@@ -1,0 +1,155 @@
+"""fw, dmi and +init start from the best CE run of the same data, noise and seed."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from noiselimit import InputError, RunSpec, grid, load_run, train
+from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.methods import METHODS
+from noiselimit.spec import bind, parent_spec
+from noiselimit.training import Progress
+
+CHILDREN = sorted(name for name, method in METHODS.items() if method.starts)
+SETTINGS = {"noise": "uniform:0.3", "epochs": 2, "batch_size": 16}
+
+
+def test_the_children_are_those_of_the_paper() -> None:
+    assert CHILDREN == ["dmi", "fw", "limit-g+init", "limit-l+init"]
+
+
+@pytest.mark.parametrize("method", CHILDREN)
+def test_a_child_brings_its_parent_and_records_it(blobs: DataSet, tmp_path: Path, method: str) -> None:
+    heard: list[Progress] = []
+    (child,) = train(grid(method=method, **SETTINGS), blobs, out=tmp_path, progress=heard.append)
+    folders = sorted(path.name.split("-seed")[0] for path in tmp_path.iterdir())
+    assert len(folders) == 2
+    assert "ce" in folders
+    parent = next(load_run(path) for path in tmp_path.glob("ce-seed*"))
+    assert child.spec.parent == parent.spec.hash
+    assert load_run(child.path).spec == child.spec
+    assert heard[-1].done == heard[-1].total == 4
+
+
+def test_all_children_share_one_parent_which_a_cohort_may_ask_for_too(blobs: DataSet, tmp_path: Path) -> None:
+    runs = train(grid(method=[*CHILDREN, "ce"], **SETTINGS), blobs, out=tmp_path)
+    assert {run.spec.parent for run in runs[:-1]} == {runs[-1].spec.hash}
+    assert len(list(tmp_path.iterdir())) == len(runs)
+
+
+def test_a_parent_that_is_there_is_taken_not_trained(blobs: DataSet, tmp_path: Path) -> None:
+    train(grid(method="ce", **SETTINGS), blobs, out=tmp_path)
+    heard: list[Progress] = []
+    train(grid(method="fw", **SETTINGS), blobs, out=tmp_path, progress=heard.append)
+    assert {news.spec.method for news in heard if news.record} == {"fw"}
+
+
+def test_a_child_that_is_there_needs_no_parent(blobs: DataSet, tmp_path: Path) -> None:
+    (first,) = train(grid(method="fw", **SETTINGS), blobs, out=tmp_path)
+    for path in tmp_path.glob("ce-seed*"):
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+    (second,) = train(grid(method="fw", **SETTINGS), blobs, out=tmp_path)
+    assert list(second.history) == list(first.history)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("method", CHILDREN)
+def test_at_step_0_the_network_that_starts_predicts_as_its_parent(tiny_images: DataSet, method: str) -> None:
+    """A child whose steps have no length (learning rate 1e-30) keeps the parent's weights to the last bit."""
+    settings = {**SETTINGS, "epochs": 3}
+    (parent,) = train(grid(method="ce", **settings), tiny_images)
+    (child,) = train(grid(method=method, learning_rate=1e-30, **settings), tiny_images)
+    started = child.weights.classifier if METHODS[method].starts == "classifier" else child.weights.predictor
+    assert started is not None
+    for name, tensor in parent.weights.classifier.items():
+        if "running" in name or "tracked" in name:
+            continue  # batch-norm's statistics move on with the batches that the child sees
+        assert torch.equal(started[name], tensor)
+
+
+def test_batch_norm_statistics_come_with_the_weights(blobs: DataSet) -> None:
+    from noiselimit.cohort.start import initial_weights
+    from noiselimit.networks.initial import Role
+    from noiselimit.spec import architecture
+
+    (parent,) = train(grid(method="ce", **SETTINGS), blobs)
+    spec = bind(grid(method="limit-l+init", **SETTINGS)[0], blobs)
+    module = architecture(spec, Role.PREDICTOR).build((5,), 3)
+    state = initial_weights(spec, Role.PREDICTOR, (5,), 3, parent.weights.classifier)
+    module.load_state_dict(state)
+    inputs = parent.data.standardised(blobs.examples.inputs)
+    assert torch.equal(module.eval()(inputs)[0], parent.model(inputs)[0])
+    fresh = initial_weights(spec, Role.CLASSIFIER, (5,), 3, parent.weights.classifier)
+    assert not torch.equal(fresh["head.weight"], state["head.weight"])
+
+
+def test_the_parent_has_its_own_learning_rate_and_no_settings_of_the_child(blobs: DataSet) -> None:
+    shared = {"epochs": 7, "weight_decay": 0.1}
+    spec = bind(RunSpec("dmi", learning_rate=1e-5, parent_learning_rate=3e-3, **shared), blobs)
+    parent = parent_spec(spec)
+    assert parent is not None
+    assert (parent.method, parent.learning_rate, parent.epochs) == ("ce", 3e-3, 7)
+    assert parent == bind(RunSpec("ce", learning_rate=3e-3, **shared), blobs)
+    other = bind(RunSpec("dmi", learning_rate=1e-4, parent_learning_rate=3e-3, **shared), blobs)
+    assert other.parent == spec.parent
+    assert other.hash != spec.hash
+    assert parent_spec(parent) is None
+
+
+def test_the_parents_hash_is_part_of_the_childs(blobs: DataSet) -> None:
+    spec = bind(RunSpec("fw"), blobs)
+    assert dataclasses.replace(spec, parent="0" * 16).hash != spec.hash
+
+
+def test_a_failed_parent_fails_the_child_with_the_reason(blobs: DataSet, tmp_path: Path) -> None:
+    settings = {**SETTINGS, "parent_learning_rate": 1e30}
+    (child,) = train(grid(method="fw", **settings), blobs, out=tmp_path)
+    assert child.failed
+    assert "its parent run" in child.metrics["failure"]
+    assert "was not a finite number at step" in child.metrics["failure"]
+    assert load_run(child.path).failed
+
+
+def test_different_architectures_are_said_before_training(blobs: DataSet, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"predictor_network is 'mlp-4x512', but 'limit-l\+init' starts"):
+        train(grid(method="limit-l+init", predictor_network="mlp-4x512"), blobs, out=tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+
+
+def test_fw_takes_a_given_matrix_or_estimates_one(blobs: DataSet) -> None:
+    given, estimated = train(
+        [
+            RunSpec("fw", transition="uniform:0.3", **SETTINGS),
+            RunSpec("fw", **SETTINGS),
+        ],
+        blobs,
+    )
+    uniform = np.full((3, 3), 0.15) + 0.55 * np.eye(3)
+    np.testing.assert_allclose(given.metrics["transition"], uniform, atol=1e-6)
+    estimate = np.array(estimated.metrics["transition"])
+    np.testing.assert_allclose(estimate.sum(1), 1, atol=1e-5)
+    assert given.spec.hash != estimated.spec.hash
+    assert given.spec.parent == estimated.spec.parent
+
+
+@pytest.mark.slow
+def test_fw_estimates_a_known_matrix_from_its_parent() -> None:
+    generator = np.random.default_rng(0)
+    labels = np.arange(12000) % 3
+    inputs = np.eye(3)[labels] + generator.normal(size=(12000, 3)) * 0.03
+    rows = [[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.25, 0.75]]
+    rates = {"network": "linear", "learning_rate": 0.03, "parent_learning_rate": 0.03}
+    data = DataSet("three", make_examples(inputs, labels))
+    (run,) = train(grid(method="fw", noise=np.array(rows), epochs=15, **rates), data)
+    np.testing.assert_allclose(run.metrics["transition"], rows, atol=0.06)
+    assert run.metrics["test_accuracy"] > 0.99
+
+
+def test_a_matrix_for_fw_must_fit_the_classes(blobs: DataSet) -> None:
+    with pytest.raises(InputError, match="3 × 3"):
+        train(RunSpec("fw", transition=np.eye(4), epochs=1), blobs)
