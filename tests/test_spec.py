@@ -48,8 +48,8 @@ def test_every_field_enters_the_hash(blobs: DataSet) -> None:
         "optimiser": "sgd", "learning_rate": 0.7, "schedule": "cosine", "weight_decay": 0.7, "momentum": 0.7,
         "validation_share": 0.3, "test_share": 0.3, "train_size": 7, "data": "other",
         "predictor_features": "a.b:c", "initial_weights": WeightsFile("w", "0" * 64), "dropout": 0.5,
-        "augmentation": "flip", "sampler": "balanced", "validation_labels": "clean", "transition": UniformNoise(0.1),
-        "parent_learning_rate": 0.7, "parent": "0" * 16,
+        "augmentation": "flip", "sampler": "balanced", "validation_labels": "clean",
+        "transition": UniformNoise(0.1), "parent_learning_rate": 0.7, "parent": "0" * 16,
     }  # fmt: skip
     assert others.keys() == {field.name for field in dataclasses.fields(RunSpec)}
     hashes = {dataclasses.replace(base, **{name: value}).hash for name, value in others.items()}

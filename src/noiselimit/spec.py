@@ -80,7 +80,7 @@ class RunSpec:
     validation_share: float = 0.2
     """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
     validation_labels: str = "given"
-    """given: the noisy labels choose epoch and hyper-parameters; clean: clean ones do, where they are known."""
+    """given: noisy labels choose epoch and hyper-parameters; clean: clean ones do, where they are known."""
     test_share: float = 0.2
     """Share of the examples kept for testing, without added noise, when the data have no test part."""
     train_size: int | None = None

@@ -126,7 +126,7 @@ def test_clean_labels_choose_the_epoch_only_where_asked(blobs: DataSet) -> None:
     own = DataSet("v", blobs.examples, validation=blobs.examples)
     official = block_data([run], own, DeviceInputs.of(own, CPU), CPU, clean_validation=True)
     assert len(official.selection) == len(blobs.examples)
-    here, there = train([dataclasses.replace(spec, epochs=3) for spec in specs], blobs)
+    here, there = train([dataclasses.replace(spec, epochs=9, batch_size=16) for spec in specs], blobs)
     assert here.metrics["validation_accuracy"] < 0.8 < there.metrics["validation_accuracy"]
     with pytest.raises(InputError, match="clean labels are not known for these data"):
         train(RunSpec(validation_labels="clean", epochs=1), blobs)

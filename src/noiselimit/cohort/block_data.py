@@ -63,7 +63,7 @@ class BlockData:
     train: Part
     validation: Part
     selection: Part
-    """What chooses the epoch: the validation examples, or such with clean labels where the spec asks for it."""
+    """What chooses the epoch: the validation examples, or such with clean labels where the spec says so."""
     test: Part | None
     mean: Tensor
     std: Tensor
