@@ -8,12 +8,16 @@ draws docs/demo.svg, and rewrites the parts of the documents between <!-- NAME -
 import io
 import json
 import re
+import sys
 import tempfile
 import time
 from contextlib import redirect_stdout
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import measure_methods
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "demo.json"
@@ -62,9 +66,15 @@ def measure() -> dict[str, Any]:
     }
 
 
-def blocks(results: dict[str, Any]) -> dict[str, str]:
-    """Name → the text that stands in the documents under it."""
-    return {"demo-output": f"```text\n{results['printed'].rstrip()}\n```", "demo-seeds": seed_table(results)}
+def blocks() -> dict[str, str]:
+    """Name → the text that stands in the documents under it, from the files in results/."""
+    demo = json.loads(RESULTS.read_text("utf-8"))
+    methods = json.loads(measure_methods.TABLE.read_text("utf-8"))
+    return {
+        "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
+        "demo-seeds": seed_table(demo),
+        "methods": measure_methods.table(methods),
+    }
 
 
 def seed_table(results: dict[str, Any]) -> str:
@@ -115,12 +125,13 @@ def filled(text: str, content: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Measure, then write."""
-    results = measure()
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    """Measure the demo, then write; with --no-demo only put in what lies in results/."""
+    if "--no-demo" not in sys.argv[1:]:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(measure(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    content = blocks()
     for path in documents():
-        path.write_text(filled(path.read_text("utf-8"), blocks(results)), "utf-8")
+        path.write_text(filled(path.read_text("utf-8"), content), "utf-8")
 
 
 if __name__ == "__main__":

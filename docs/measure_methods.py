@@ -61,7 +61,8 @@ def measure_grid(data_dir: str, device: str, seeds: Sequence[int], out: Path) ->
         more, took = _train(specs, data_dir, device, None, out)
         runs, seconds = runs + more, seconds + took
     return {
-        **_circumstances(runs, seconds),
+        **_circumstances(runs),
+        "seconds": round(seconds, 1),
         "seeds": list(seeds),
         "runs": [
             {
@@ -105,15 +106,13 @@ def measure_table(
     settings = chosen_settings(json.loads(GRID.read_text("utf-8")))
     lines: list[dict[str, Any]] = []
     every: list[Any] = []
-    total = 0.0
     for seed in seeds:
         specs = [
             spec
             for method, setting in settings.items()
             for spec in grid(method=method, seed=seed, **setting, **PROBLEM)
         ]
-        runs, seconds = _train(specs, data_dir, device, threads, out)
-        total += seconds
+        runs, _ = _train(specs, data_dir, device, threads, out)
         every += runs
         lines += [
             {
@@ -128,7 +127,7 @@ def measure_table(
             for run in runs
         ]
     return {
-        **_circumstances(every, total),
+        **_circumstances(every),
         "seeds": list(seeds),
         "examples": {part: every[0].metrics[f"{part}_examples"] for part in ("train", "validation", "test")},
         "epochs": PROBLEM["epochs"],
@@ -157,11 +156,10 @@ def _setting(run: Any) -> dict[str, float]:
     return {name: run.spec.hyper.get(name, run.spec.learning_rate) for name in SEARCHED[run.spec.method]}
 
 
-def _circumstances(runs: Sequence[Any], seconds: float) -> dict[str, Any]:
+def _circumstances(runs: Sequence[Any]) -> dict[str, Any]:
     return {
         "command": " ".join(["python", "docs/measure_methods.py", *sys.argv[1:2]]),
         "problem": PROBLEM,
-        "seconds": round(seconds, 1),
         "hardware": runs[0].metrics["device"],
         "versions": runs[0].metrics["versions"],
     }
