@@ -18,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import measure_methods
+import measure_networks
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "demo.json"
@@ -74,6 +75,7 @@ def blocks() -> dict[str, str]:
         "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
         "demo-seeds": seed_table(demo),
         "methods": measure_methods.table(methods),
+        "networks-cost": measure_networks.table(measure_networks.stored()),
     }
 
 

@@ -31,7 +31,7 @@ def test_every_row_follows_torchs_optimiser_with_its_own_rates(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMISERS))
-@pytest.mark.parametrize("size", [1, 3, 17, 64, 1001])
+@pytest.mark.parametrize("size", [1, 3, 17, 64, 1001, 2**16 + 5])
 def test_a_rows_update_is_bitwise_the_same_alone(name: str, size: int) -> None:
     """Odd sizes put row borders inside vector registers, where a fused operation would show."""
     generator = torch.Generator().manual_seed(size)

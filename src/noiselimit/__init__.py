@@ -5,10 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noiselimit.data.examples import DataSet, Examples, make_examples
+    from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
     from noiselimit.loss import LimitLoss
-    from noiselimit.noise import MatrixNoise, UniformNoise
+    from noiselimit.noise import (
+        GivenNoise,
+        InstanceNoise,
+        MatrixNoise,
+        PairNoise,
+        SymmetricNoise,
+        UniformNoise,
+    )
     from noiselimit.runs import Run, choose, load_run
     from noiselimit.spec import RunSpec, grid
     from noiselimit.training import train
@@ -18,11 +26,16 @@ __version__ = "0.1.0"
 __all__ = [
     "DataSet",
     "Examples",
+    "GivenNoise",
     "InputError",
+    "InstanceNoise",
     "LimitLoss",
     "MatrixNoise",
+    "PairNoise",
+    "Reading",
     "Run",
     "RunSpec",
+    "SymmetricNoise",
     "UniformNoise",
     "choose",
     "grid",
@@ -35,9 +48,14 @@ __all__ = [
 _HOMES = {
     "DataSet": "data.examples",
     "Examples": "data.examples",
+    "GivenNoise": "noise",
     "InputError": "errors",
+    "InstanceNoise": "noise",
     "LimitLoss": "loss",
     "MatrixNoise": "noise",
+    "PairNoise": "noise",
+    "Reading": "data.reading",
+    "SymmetricNoise": "noise",
     "Run": "runs",
     "RunSpec": "spec",
     "UniformNoise": "noise",

@@ -6,7 +6,7 @@ kernel serves all rows: best on a GPU, where launches cost more than a small net
 """
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,7 @@ def looped(module: nn.Module) -> Forward:
         parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
     ) -> tuple[Tensor, Tensor]:
         module.train(training)
-        unbound = {name: tensor.unbind(0) for name, tensor in parameters.items()}
+        unbound = {name: _rows(tensor) for name, tensor in parameters.items()}
         outputs = []
         for row in range(len(inputs)):
             state = {name: _aligned(tensors[row]) for name, tensors in unbound.items()}
@@ -44,6 +44,11 @@ def looped(module: nn.Module) -> Forward:
         return torch.stack(logits), torch.stack(features)
 
     return forward
+
+
+def _rows(stacked: Tensor) -> Sequence[Tensor]:
+    """[K, ...] → K tensors. The gradient of a single row is a view of it, not a copy as with several."""
+    return [stacked.squeeze(0)] if len(stacked) == 1 else stacked.unbind(0)
 
 
 def _aligned(row: Tensor) -> Tensor:

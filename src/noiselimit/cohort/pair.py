@@ -36,7 +36,7 @@ class NetworkPair:
         leaves = [tensor for network in networks for tensor in network.parameters.values()]
         gradients = iter(torch.autograd.grad(losses.sum(), leaves, allow_unused=True, materialize_grads=True))
         for network in networks:
-            network.update([next(gradients) for _ in network.parameters], rates.first(len(network)))
+            network.update([next(gradients) for _ in network.parameters], rates.between(0, len(network)))
 
     def finite(self) -> Tensor:
         """bool [K]: whether all weights of the row are finite."""
