@@ -87,10 +87,11 @@ def test_an_interrupted_training_keeps_finished_runs_and_leaves_nothing_else(pro
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A script's shell starts background commands deaf to Ctrl-C; SIGTERM must end them all the same.
-        preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-        if ending == signal.SIGTERM
-        else None,
+        # A script's shell starts background commands deaf to Ctrl-C; SIGTERM must end them all the same. The
+        # tests themselves may be such a command.
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_IGN if ending == signal.SIGTERM else signal.SIG_DFL
+        ),
     )
     try:
         give_up = time.monotonic() + 60
