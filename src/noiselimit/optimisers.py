@@ -91,6 +91,8 @@ def _pieces(tensor: Tensor) -> Sequence[Tensor]:
 
 def _by_row(vector: Tensor, tensors: Sequence[Tensor]) -> Tensors:
     """The tensors with row k multiplied by element k of the vector [K]."""
+    if len(vector) == 1:  # one number for all: torch's multi-tensor function knows that case
+        return list(torch._foreach_mul(list(tensors), vector[0].to(tensors[0].dtype)))
     return [tensor * vector.to(tensor.dtype).view(-1, *[1] * (tensor.dim() - 1)) for tensor in tensors]
 
 

@@ -7,6 +7,8 @@ kernel serves all rows: best on a GPU, where launches cost more than a small net
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +31,7 @@ In training, batch-norm's running statistics are updated in `buffers`, in place.
 def looped(module: nn.Module) -> Forward:
     """Row after row through the ordinary module."""
     module = copy.deepcopy(module)
+    call = _quick_call(module) if _all_ours(module) else partial(functional_call, module)
 
     def forward(
         parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
@@ -39,11 +42,33 @@ def looped(module: nn.Module) -> Forward:
         for row in range(len(inputs)):
             state = {name: _aligned(tensors[row]) for name, tensors in unbound.items()}
             state.update((name, tensor.detach()[row]) for name, tensor in buffers.items())
-            outputs.append(functional_call(module, state, (_aligned(inputs[row]),)))
+            outputs.append(call(state, (_aligned(inputs[row]),)))
         logits, features = zip(*outputs, strict=True)
         return torch.stack(logits), torch.stack(features)
 
     return forward
+
+
+def _quick_call(module: nn.Module) -> Callable[[Tensors, tuple[Tensor]], tuple[Tensor, Tensor]]:
+    """`functional_call` without its care: the module is a private copy that is never called otherwise.
+
+    For a small network on a GPU that care took as long as the arithmetic. Not for modules that keep their
+    weights elsewhere too, as torch's recurrent ones do: only for networks made of layers that we know.
+    """
+    places: dict[str, tuple[dict[str, Any], str]] = {}
+    for path, part in module.named_modules():
+        for held in (part._parameters, part._buffers):
+            for name in held:
+                places[f"{path}.{name}" if path else name] = (held, name)
+
+    def call(state: Tensors, arguments: tuple[Tensor]) -> tuple[Tensor, Tensor]:
+        for name, tensor in state.items():
+            held, own_name = places[name]
+            held[own_name] = tensor
+        logits, features = module(*arguments)
+        return logits, features
+
+    return call
 
 
 def _rows(stacked: Tensor) -> Sequence[Tensor]:
@@ -75,6 +100,15 @@ def stacked(module: nn.Module) -> Forward:
 
 LARGEST_STACKED = 2_000_000
 """Parameters of a network above which a row fills a GPU by itself, and patches would fill its memory."""
+
+
+KNOWN_LAYERS = (*STACKED_LAYERS, nn.MaxPool2d)
+"""Layers of our networks; those without a stacked twin only go row after row."""
+
+
+def _all_ours(module: nn.Module) -> bool:
+    """Whether the network is ours, down to its layers."""
+    return all(type(part) in KNOWN_LAYERS or _is_ours(part) for part in module.modules())
 
 
 def can_stack(module: nn.Module) -> bool:
