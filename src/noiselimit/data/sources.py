@@ -1,92 +1,20 @@
 """From what a user types, the name of a data set or a path, to the data."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noiselimit.data.cifar import CIFAR10, CIFAR100, find_version, read_cifar
-from noiselimit.data.cifar10n import download_cifar10n, holds_cifar10n, read_cifar10n
-from noiselimit.data.cifar_download import download_cifar
-from noiselimit.data.class_folders import has_class_folders
-from noiselimit.data.clothing1m import clothing1m, holds_clothing1m
-from noiselimit.data.digits import digits
+from noiselimit.data.catalogue import DATA_SETS, FILE_FORMATS, FOLDER_FORMATS, Stored
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet
-from noiselimit.data.idx import holds_idx, read_idx_folder
-from noiselimit.data.image_folder import read_image_folder
 from noiselimit.data.lazy import Inputs
-from noiselimit.data.mnist import download_mnist, mnist
-from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import Reading
 from noiselimit.data.table import Table
-from noiselimit.data.table_file import read_table_file, read_table_inputs
 from noiselimit.errors import InputError, unknown
 
 VARIABLE = "NOISELIMIT_DATA"
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A data set whose files lie in a folder that the user names."""
-
-    is_in: Callable[[Path], bool]
-    read: Callable[[Path, Reading], DataSet]
-    download: Callable[[Path, Progress | None], None] | None
-    """None where the data may be had from their authors only."""
-
-
-@dataclass(frozen=True)
-class FolderFormat:
-    """A kind of folder that anybody's data may come in."""
-
-    is_in: Callable[[Path], bool]
-    read: Callable[[Path, Reading], DataSet]
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    """A kind of file that anybody's data may come in."""
-
-    read: Callable[[Path, Reading], DataSet]
-    read_inputs: Callable[[Path, bool, Table | None], Inputs]
-    """(path, whether of the test part, how the run's table was encoded) → inputs; labels are not needed."""
-
-
-# A new data set or format is a new file beside this one and a line here.
-DATA_SETS: dict[str, Callable[[], DataSet] | Stored] = {
-    "digits": digits,
-    "mnist": Stored(
-        holds_idx,
-        lambda folder, reading: mnist(folder),
-        lambda folder, progress: download_mnist(folder, progress=progress),
-    ),
-    "cifar10": Stored(
-        lambda folder: find_version(CIFAR10, folder) is not None,
-        lambda folder, reading: read_cifar(CIFAR10, folder),
-        lambda folder, progress: download_cifar(CIFAR10, folder, progress),
-    ),
-    "cifar100": Stored(
-        lambda folder: find_version(CIFAR100, folder) is not None,
-        lambda folder, reading: read_cifar(CIFAR100, folder),
-        lambda folder, progress: download_cifar(CIFAR100, folder, progress),
-    ),
-    "cifar10n": Stored(holds_cifar10n, lambda folder, reading: read_cifar10n(folder), download_cifar10n),
-    "clothing1m": Stored(holds_clothing1m, clothing1m, None),
-}
-FOLDER_FORMATS: tuple[FolderFormat, ...] = (
-    FolderFormat(holds_idx, lambda folder, reading: read_idx_folder(folder)),
-    FolderFormat(has_class_folders, read_image_folder),
-)
-FILE_FORMATS: dict[str, FileFormat] = {
-    ".npz": FileFormat(
-        lambda path, reading: read_npz(path), lambda path, test, table: read_npz_inputs(path, test=test)
-    ),
-    ".csv": FileFormat(read_table_file, read_table_inputs),
-    ".tsv": FileFormat(read_table_file, read_table_inputs),
-    ".parquet": FileFormat(read_table_file, read_table_inputs),
-}
 
 
 def load_data(
@@ -96,7 +24,7 @@ def load_data(
     progress: Progress | None = None,
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> DataSet:
-    """A data set by name, or from a path: a folder or a file in one of the formats above.
+    """A data set by name, or from a path: a folder or a file in one of the formats of the catalogue.
 
     Stored data sets are looked for in `data_dir`, else in the folder that NOISELIMIT_DATA names.
     """

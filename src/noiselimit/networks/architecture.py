@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from noiselimit import (
-    networks,
-)  # read when called: the package is not complete yet when this file is imported
+# The package, whose NETWORKS are read when called: it imports this file before it knows them.
+from noiselimit import networks
 from noiselimit.errors import InputError, number, unknown
 from noiselimit.networks.dotted import is_dotted
 from noiselimit.networks.dropout import dropout_keys
