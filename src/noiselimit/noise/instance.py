@@ -3,15 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self, final
+from typing import ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import Examples
 from noiselimit.data.labels import Labels
-from noiselimit.noise.base import Matrix, Noise, no_transition
-from noiselimit.noise.probability import check_probability, read_probability
+from noiselimit.noise.base import Matrix, no_transition
+from noiselimit.noise.probability import ProbabilityNoise
 from noiselimit.noise.projection import project, random_directions
 from noiselimit.randomness import Stream, uniforms
 
@@ -31,26 +31,10 @@ class Flips:
 
 @final
 @dataclass(frozen=True)
-class InstanceNoise(Noise):
+class InstanceNoise(ProbabilityNoise):
     """With this probability on average, a label becomes the class across the example's nearest boundary."""
 
     kind: ClassVar[str] = "instance"
-    probability: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "probability", check_probability(self.kind, self.probability))
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return cls(read_probability(cls.kind, text))
-
-    @classmethod
-    def from_parameter(cls, parameter: object) -> Self:
-        return cls(parameter)  # type: ignore[arg-type]  # checked on creation
-
-    @property
-    def parameter(self) -> float:
-        return self.probability
 
     def transition(self, class_names: Sequence[str]) -> Matrix:
         raise no_transition(self.kind, "it looks at the inputs")
