@@ -22,9 +22,9 @@ def entropy_of_repeated_labels(labels: Any, *, unit: Unit = "bits") -> float:
 
     With c_y of the r labels of an example being y, it is the mean over examples of
     Σ_y (c_y/r) (1/c_y + 1/(c_y + 1) + … + 1/(r − 1)) nats (Zhang 2012). In
-    H = Σ_{m≥1} Σ_y p_y (1 − p_y)^m / m it estimates the terms m < r without bias and leaves out the others, so
-    its bias is −Σ_{m≥r} Σ_y p_y (1 − p_y)^m / m averaged over examples: 0 where labels are certain, and less
-    the more labels there are. With r = 2 it is the share of pairs that disagree, in nats. Too low is the
+    H = Σ_{m≥1} Σ_y p_y (1 − p_y)^m / m it estimates the terms m < r without bias and leaves out the others,
+    so its bias is −Σ_{m≥r} Σ_y p_y (1 − p_y)^m / m averaged over examples: 0 where labels are certain, and
+    less the more labels there are. With r = 2 it is the share of pairs that disagree, in nats. Too low is the
     safe side for `least_information`, which rises with the entropy.
     """
     counts = _counts(_checked(labels))
