@@ -249,3 +249,13 @@ def test_long_labels_that_differ_at_the_end_stay_apart() -> None:
     lines = [Line(name, [(1, 0.3 * i), (2, 0.3 * i)], "baseline") for i, name in enumerate(names, 1)]
     svg = line_chart(lines, title="t", x_label="x", y_label="y")
     assert svg.count('<text class="label baseline"') == 2
+
+
+def test_a_label_can_stand_on_its_line() -> None:
+    beside = Line("end", [(0, 0.5), (2, 0.0)], "chosen")
+    root = lines_svg([Line("on it", [(0, 1.0), (1, 0.5), (2, 0.0)], "chosen", label_at=1), beside])
+    [label] = of_class(root, "text", "on-line")
+    [line, _] = of_class(root, "g", "line")
+    x, y = points(line.findall(f"{SVG}polyline")[0])[1]
+    assert (label.text, number(label, "x"), number(label, "y")) == ("on it", x, pytest.approx(y + 4))
+    assert [text.text for text in of_class(root, "text", "label") if text is not label] == ["end"]

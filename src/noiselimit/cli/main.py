@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from noiselimit.cli.bound import bound
 from noiselimit.cli.complaints import parser_sentence, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 for command in (demo, noise, train, show, predict, export):
     app.command()(command)
+app.add_typer(bound, name="bound", cls=_Commands)
 
 
 def _version(wanted: bool) -> None:
@@ -106,8 +108,13 @@ def _drop_output() -> None:
 def _flags() -> dict[str, str]:
     """Parameter name → the option as it is typed, of all commands."""
     commands: Any = typer.main.get_command(app)
-    parameters = [parameter for each in commands.commands.values() for parameter in each.params]
+    single = [inner for each in commands.commands.values() for inner in _with_inner(each)]
+    parameters = [parameter for each in single for parameter in each.params]
     return {parameter.name: parameter.opts[0] for parameter in parameters if parameter.opts[0][0] == "-"}
+
+
+def _with_inner(command: Any) -> list[Any]:
+    return [command, *getattr(command, "commands", {}).values()]
 
 
 def _stop(*_: object) -> None:

@@ -16,7 +16,9 @@ TOLERANCE = 1e-5  # of a sum of probabilities, which may come from a softmax in 
 
 def numbers(name: str, value: Any, *, at_least: float = 0.0, at_most: float = math.inf) -> Array:
     """The value as an array of finite numbers in [at_least, at_most]."""
-    wanted = f"a finite number ≥ {at_least:g}" if at_most == math.inf else f"{at_least:g} to {at_most:g}"
+    wanted = f"a number from {at_least:g} to {at_most:g}"
+    if at_most == math.inf:
+        wanted = f"a finite number ≥ {at_least:g}"
     found = _floats(name, value, wanted)
     _refuse_unless(np.isfinite(found) & (found >= at_least) & (found <= at_most), name, found, wanted)
     return found

@@ -40,6 +40,8 @@ class Line:
     """What a pointer over the line shows; the label if empty."""
     mark: float | None = None
     """The x at which the line carries a dot, if any."""
+    label_at: float | None = None
+    """The x of a point on which the label stands, for lines that all end in one place."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,10 @@ def _draw(line: Line, parts: list[list[tuple[float, float]]], x: Scale, y: Scale
     at_mark = [known(b) for a, b in line.points if a == line.mark]
     if at_mark and line.mark is not None and at_mark[0] is not None:
         shapes.append(f'<circle class="mark" cx="{x(line.mark):.1f}" cy="{y(at_mark[0]):.1f}" r="4.5"/>')
+    at_label = [known(b) for a, b in line.points if a == line.label_at]
+    if at_label and line.label_at is not None and at_label[0] is not None:
+        place = f'x="{x(line.label_at):.1f}" y="{y(at_label[0]) + 4:.1f}"'
+        shapes.append(f'<text class="label on-line x {line.emphasis}" {place}>{_text(line.label)}</text>')
     tooltip = _text(line.tooltip or line.label)
     return f'<g class="line {line.emphasis}"><title>{tooltip}</title>{"".join(shapes)}</g>'
 
@@ -180,7 +186,7 @@ def _labels(lines: Sequence[Line], segments: list[list[list[tuple[float, float]]
     ends: dict[tuple[Emphasis, str], list[tuple[float, float]]] = {}
     for emphasis in reversed(_DRAWING_ORDER[1:]):
         for line, parts in zip(lines, segments, strict=True):
-            if line.emphasis == emphasis and parts:
+            if line.emphasis == emphasis and line.label_at is None and parts:
                 ends.setdefault((emphasis, line.label), []).append(parts[-1][-1])
     room = (HEIGHT - _BOTTOM - _TOP) // _LINE_HEIGHT
     return [

@@ -1,0 +1,169 @@
+"""noiselimit bound: the paper's bounds as numbers, and Fig. 2."""
+
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from noiselimit.cli.bound_answer import answer, most_bits, noise_bits
+from noiselimit.cli.options import Json
+from noiselimit.errors import InputError
+
+# Parameters bear the names that the functions behind them use, so that complaints name the option.
+Classes = Annotated[int, typer.Option(metavar="K", help="Number of classes.")]
+Noise = Annotated[
+    float | None,
+    typer.Option("--noise", metavar="P", help="Probability that a label is one of the others, uniformly."),
+]
+Entropy = Annotated[
+    float | None,
+    typer.Option(
+        "--entropy", metavar="BITS", help="Instead of --noise: H(y|x), as noiselimit noise prints it."
+    ),
+]
+
+bound = typer.Typer(rich_markup_mode=None)
+
+
+@bound.callback(invoke_without_command=True)
+def _bound(context: typer.Context) -> None:
+    """Compute what training errors and memorised bits imply."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@bound.command()
+def fano(
+    classes: Classes,
+    information: Annotated[
+        float, typer.Option("--bits", metavar="BITS", help="I(w;Y|X) per label: what the weights hold.")
+    ],
+    probability: Noise = None,
+    noise_entropy: Entropy = None,
+    as_json: Json = False,
+) -> None:
+    """Print the least training error that memorised bits allow.
+
+    Theorem 2.1, in expectation over data and trainings. The error is that on the noisy labels.
+    """
+    from noiselimit.information import least_error
+
+    entropy = noise_bits(probability, noise_entropy, classes)
+    error = least_error(entropy, information, classes)
+    note = f"no error is implied, since a label holds {entropy:.3g} bits of noise" if error == 0 else ""
+    facts = {"classes": classes, "noise_entropy": entropy, "bits": information}
+    answer("least_error", error, note, facts, as_json)
+
+
+@bound.command()
+def memorised(
+    classes: Classes,
+    error: Annotated[float, typer.Option(metavar="R", help="Training error on the given, noisy labels.")],
+    probability: Noise = None,
+    noise_entropy: Entropy = None,
+    as_json: Json = False,
+) -> None:
+    """Print the least bits that a training error implies.
+
+    Theorem 2.1 read backwards, in bits memorised per label. It speaks of the mean over trainings: one run
+    implies it if it is typical.
+    """
+    from noiselimit.information import least_information
+
+    entropy = noise_bits(probability, noise_entropy, classes)
+    found = least_information(entropy, error, classes)
+    note = "such an error needs no memory" if found == 0 else ""
+    facts = {"classes": classes, "noise_entropy": entropy, "error": error}
+    answer("least_bits", found, note, facts, as_json)
+
+
+@bound.command()
+def capacity(
+    classes: Classes,
+    mean_square_norm: Annotated[
+        float, typer.Option("--square-norm", metavar="N", help="Mean of ‖μ‖², the gradient without noise.")
+    ],
+    sigma: Annotated[float, typer.Option(metavar="S", help="Standard deviation of each component's noise.")],
+    distribution: Annotated[str, typer.Option(metavar="NAME", help="gaussian or laplace.")] = "gaussian",
+    passes: Annotated[int, typer.Option(metavar="T", help="Passes over the data.")] = 1,
+    dimension: Annotated[
+        int | None, typer.Option(metavar="D", help="Numbers in a gradient. [default: the number of classes]")
+    ] = None,
+    probability: Noise = None,
+    noise_entropy: Entropy = None,
+    as_json: Json = False,
+) -> None:
+    """Print the most bits that noisy gradients can tell.
+
+    Proposition 3.1, per label and summed over the passes; for Laplace noise the corrected bound.
+    """
+    from noiselimit.information import gradient_capacity
+
+    if passes < 1:
+        raise InputError(f"passes is {passes}: give a whole number ≥ 1.")
+    if probability is None and noise_entropy is None:
+        entropy = most_bits(classes)
+    else:
+        entropy = noise_bits(probability, noise_entropy, classes)
+    size = classes if dimension is None else dimension
+    each = gradient_capacity(mean_square_norm, size, sigma, cast(Any, distribution))
+    note = f"a label holds {entropy:.3g} bits at most" if passes * each >= entropy else ""
+    facts = {"bits_per_gradient": each, "passes": passes, "noise_entropy": entropy}
+    answer("most_bits", passes * each, note, facts, as_json)
+
+
+@bound.command()
+def gap(
+    examples: Annotated[int, typer.Option(metavar="N", help="Training examples.")],
+    input_information: Annotated[
+        float, typer.Option("--input-bits", metavar="BITS", help="I(w;X), of the whole training set.")
+    ],
+    label_information: Annotated[
+        float, typer.Option("--label-bits", metavar="BITS", help="I(w;Y|X), of the whole training set.")
+    ],
+    sigma: Annotated[
+        float, typer.Option(metavar="S", help="The loss is S-sub-Gaussian; 0.5 for one in [0, 1].")
+    ] = 0.5,
+    as_json: Json = False,
+) -> None:
+    """Print the largest gap between training and test loss.
+
+    Theorem 2.2, in expectation over data and trainings.
+    """
+    from noiselimit.information import generalisation_gap
+
+    found = generalisation_gap(input_information, label_information, examples, sigma)
+    width = 2 * sigma  # of an interval in which every loss is sigma-sub-Gaussian
+    note = f"a loss in an interval of {width:g} has no larger gap" if found >= width > 0 else ""
+    facts = {"input_bits": input_information, "label_bits": label_information, "examples": examples}
+    answer("gap", found, note, {**facts, "sigma": sigma}, as_json)
+
+
+@bound.command()
+def plot(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, ending in .svg.")],
+    classes: Classes = 10,
+    probability: Annotated[
+        str, typer.Option("--noise", metavar="P,...", help="Probabilities of uniform noise.")
+    ] = "0.2,0.4,0.6,0.8",
+    as_json: Json = False,
+) -> None:
+    """Draw the least training error against memorised bits.
+
+    Fig. 2 of the paper: Theorem 2.1 for uniform noise.
+    """
+    import json
+
+    from noiselimit.cli.bound_plot import fano_chart, fano_curve
+    from noiselimit.cli.values import several
+    from noiselimit.files import atomic_file
+
+    if out.suffix.lower() != ".svg":
+        raise InputError(f"out is {out}: name a file that ends in .svg.")
+    curves = [fano_curve(value, classes) for value in several("probability", probability)]
+    with atomic_file(out) as temporary:
+        temporary.write_text(fano_chart(curves, classes), "utf-8")
+    if as_json:
+        print(json.dumps({"file": str(out), "curves": [curve.to_json() for curve in curves]}))
+    else:
+        print(f"least training error of {len(curves)} noises written to {out}")

@@ -1,0 +1,181 @@
+"""noiselimit bound: numbers that scripts can read, and Fig. 2."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from noiselimit.information import (
+    generalisation_gap,
+    gradient_capacity,
+    least_error,
+    least_information,
+    uniform_noise_entropy,
+)
+
+COMMANDS = ("fano", "memorised", "capacity", "gap", "plot")
+FANO = ("bound", "fano", "--classes", "10")
+CAPACITY = ("bound", "capacity", "--classes", "10", "--square-norm", "0.1", "--sigma", "0.1")
+GAP = ("bound", "gap", "--examples", "1000")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize(("bits", "printed"), [("1", "0.405\n"), ("0", "0.8\n")])
+def test_the_papers_examples(command, bits, printed):
+    answer = command(*FANO, "--noise", "0.8", "--bits", bits)
+    assert (answer.code, answer.out, answer.err) == (0, printed, "")
+
+
+def test_memorised_bits(command):
+    answer = command("bound", "memorised", "--classes", "10", "--noise", "0.8", "--error", "0.1")
+    assert (answer.code, answer.out, answer.err) == (0, "2.47\n", "")
+
+
+def test_json_has_all_digits(command):
+    entropy = uniform_noise_entropy(0.8, 10)
+    found = json.loads(command(*FANO, "--noise", "0.8", "--bits", "1", "--json").out)
+    assert found == {
+        "least_error": least_error(entropy, 1, 10),
+        "classes": 10,
+        "noise_entropy": entropy,
+        "bits": 1,
+        "vacuous": False,
+    }
+    arguments = ("bound", "memorised", "--classes", "5", "--entropy", "1.5", "--error", "0.1", "--json")
+    found = json.loads(command(*arguments).out)
+    assert found["least_bits"] == least_information(1.5, 0.1, 5)
+    assert found["noise_entropy"] == 1.5
+
+
+def test_capacity(command):
+    assert command(*CAPACITY, "--noise", "0.8").out == "5\n"
+    found = json.loads(command(*CAPACITY, "--distribution", "laplace", "--passes", "3", "--json").out)
+    each = gradient_capacity(0.1, 10, 0.1, "laplace")
+    assert found["bits_per_gradient"] == each
+    assert found["most_bits"] == 3 * each
+    assert command(*CAPACITY, "--dimension", "9", "--passes", "400").out == (
+        f"{400 * gradient_capacity(0.1, 9, 0.1):.0f}\n"
+    )
+    tiny = ("bound", "capacity", "--classes", "2", "--square-norm", "1", "--sigma", "1e-200")
+    assert json.loads(command(*tiny, "--json").out)["most_bits"] is None
+    assert command(*tiny).out == "inf\n"
+
+
+def test_gap(command):
+    answer = command(*GAP, "--label-bits", "30", "--input-bits", "20")
+    assert (answer.code, answer.err) == (0, "")
+    assert float(answer.out) == pytest.approx(generalisation_gap(20, 30, 1000), abs=1e-3)
+    found = json.loads(command(*GAP, "--label-bits", "3", "--input-bits", "2", "--sigma", "2", "--json").out)
+    assert found["gap"] == generalisation_gap(2, 3, 1000, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "number", "reason"),
+    [
+        ((*FANO, "--noise", "0.8", "--bits", "4"), "0", "a label holds 3.26 bits of noise"),
+        (("bound", "memorised", "--classes", "10", "--noise", "0.8", "--error", "0.8"), "0", "no memory"),
+        ((*CAPACITY, "--passes", "100"), "500", "holds 3.32 bits"),
+        ((*CAPACITY, "--entropy", "0.2"), "5", "holds 0.2 bits"),
+        ((*GAP, "--label-bits", "4000", "--input-bits", "0"), "1.18", "interval of 1"),
+    ],
+)
+def test_what_says_nothing_is_printed_and_called_vacuous(command, arguments, number, reason):
+    answer = command(*arguments)
+    assert (answer.code, answer.out) == (0, f"{number}\n")
+    assert answer.err.startswith("vacuous: ")
+    assert reason in answer.err
+    found = command(*arguments, "--json")
+    assert json.loads(found.out)["vacuous"] is True
+    assert found.err == ""
+
+
+def test_figure_2(command):
+    answer = command("bound", "plot", "--out", "figure.svg")
+    assert (answer.code, answer.err) == (0, "")
+    assert "figure.svg" in answer.out
+    root = ElementTree.fromstring(Path("figure.svg").read_text("utf-8"))
+    lines = [each for each in root.iter(f"{SVG}g") if "line" in each.get("class", "").split()]
+    assert [line.findtext(f"{SVG}text") for line in lines] == ["p = 0.2", "p = 0.4", "p = 0.6", "p = 0.8"]
+    grid = {each.text: float(each.get("y")) - 4 for each in root.iter(f"{SVG}text") if "%" in str(each.text)}
+    starts, ends = [], []
+    for line in lines:
+        points = line.find(f"{SVG}polyline").get("points").split()
+        starts.append(float(points[0].split(",")[1]))
+        ends.append(float(points[-1].split(",")[1]))
+    expected = [grid[f"{height}\u00a0%"] for height in (20, 40, 60, 80)]
+    assert starts == pytest.approx(expected, abs=0.2)
+    assert ends == pytest.approx([grid["0\u00a0%"]] * 4, abs=0.2)
+    places = [float(line.find(f"{SVG}text").get("y")) for line in lines]
+    assert places == sorted(places, reverse=True)
+
+
+def test_other_figures(command):
+    arguments = ("bound", "plot", "--out", "two.svg", "--classes", "2", "--noise", "0.1,0.5", "--json")
+    found = json.loads(command(*arguments).out)
+    assert found["file"] == "two.svg"
+    assert [curve["noise"] for curve in found["curves"]] == [0.1, 0.5]
+    assert found["curves"][1]["bits"][-1] == pytest.approx(1)
+    assert found["curves"][0]["least_error"][0] == pytest.approx(0.1)
+    assert command("bound", "plot", "--out", "none.svg", "--noise", "0").code == 0
+    assert Path("none.svg").exists()
+
+
+@pytest.mark.parametrize("arguments", [("bound",), ("bound", "--help")])
+def test_help_lists_the_bounds_with_whole_sentences(command, arguments):
+    answer = command(*arguments)
+    assert (answer.code, answer.err) == (0, "")
+    lines = {line.split()[0]: line for line in answer.out.splitlines() if line}
+    for name in COMMANDS:
+        assert lines[name].endswith(".")
+        assert "..." not in lines[name]
+        assert "--json" in command("bound", name, "--help").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("bound", "fanno"), ("command 'fanno'", "'fano'")),
+        ((*FANO, "--noise", "0.8"), ("'--bits'", "noiselimit bound fano --help")),
+        ((*FANO, "--bits", "1"), ("--noise or as --entropy", "give one")),
+        ((*FANO, "--bits", "1", "--noise", "0.1", "--entropy", "1"), ("--noise or as --entropy",)),
+        ((*FANO, "--bits", "-1", "--noise", "0.8"), ("--bits is -1", "≥ 0")),
+        ((*FANO, "--bits", "nan", "--noise", "0.8"), ("--bits is nan", "finite")),
+        ((*FANO, "--bits", "1", "--noise", "1.5"), ("--noise is 1.5", "from 0 to 1")),
+        ((*FANO, "--bits", "1", "--noise", "nan"), ("--noise is nan", "from 0 to 1")),
+        ((*FANO, "--bits", "1", "--noise", "much"), ("'--noise'", "--help")),
+        ((*FANO, "--bits", "1", "--entropy", "4"), ("--entropy is 4 bits", "10 classes", "3.322")),
+        ((*FANO, "--bits", "1", "--entropy", "-4"), ("--entropy is -4",)),
+        ((*FANO, "--bit", "1"), ("option '--bit'", "'--bits'")),
+        (("bound", "fano", "--classes", "1", "--bits", "0", "--noise", "0"), ("--classes is 1", "≥ 2")),
+        (
+            ("bound", "memorised", "--classes", "3", "--noise", "0.1", "--error", "-0.1"),
+            ("--error is -0.1", "from 0 to 1"),
+        ),
+        ((*CAPACITY, "--distribution", "cauchy"), ("distribution 'cauchy'", "gaussian")),
+        ((*CAPACITY, "--passes", "0"), ("--passes is 0", "≥ 1")),
+        ((*CAPACITY, "--dimension", "0"), ("--dimension is 0", "≥ 1")),
+        ((*CAPACITY, "--sigma", "0"), ("--sigma is 0", "> 0")),
+        ((*CAPACITY, "--square-norm", "-1"), ("--square-norm is -1",)),
+        ((*CAPACITY, "--classes", "1"), ("--classes is 1",)),
+        ((*CAPACITY, "--entropy", "nan"), ("--entropy is nan",)),
+        ((*GAP, "--label-bits", "1"), ("'--input-bits'", "noiselimit bound gap --help")),
+        ((*GAP, "--label-bits", "1", "--input-bits", "-1"), ("--input-bits is -1",)),
+        ((*GAP, "--label-bits", "nan", "--input-bits", "0"), ("--label-bits is nan",)),
+        (("bound", "gap", "--examples", "0", "--label-bits", "1", "--input-bits", "1"), ("--examples is 0",)),
+        (("bound", "plot"), ("'--out'", "noiselimit bound plot --help")),
+        (("bound", "plot", "--out", "figure.png"), ("--out is figure.png", ".svg")),
+        (("bound", "plot", "--out", "figure.svg", "--noise", "0.2,"), ("--noise is '0.2,'", "commas")),
+        (("bound", "plot", "--out", "figure.svg", "--noise", "a"), ("--noise is 'a'", "from 0 to 1")),
+        (("bound", "plot", "--out", "figure.svg", "--noise", "2"), ("--noise is 2", "from 0 to 1")),
+        (("bound", "plot", "--out", "figure.svg", "--classes", "1"), ("--classes is 1",)),
+    ],
+)
+def test_mistakes(command, arguments, words):
+    answer = command(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("noiselimit: ")
+    assert answer.err.count("\n") == 1
+    for word in words:
+        assert word in answer.err
+    assert not list(Path().iterdir())
