@@ -11,7 +11,7 @@ PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
     {"errors"},
-    {"files", "randomness", "registry"},
+    {"files", "machine", "randomness", "registry"},
     {"data"},
     {"noise", "split"},
     {"draws"},
@@ -25,7 +25,7 @@ LAYERS = [
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
-WITHOUT_TORCH = {"errors", "files", "randomness", "data", "noise", "split", "report"}
+WITHOUT_TORCH = {"errors", "files", "machine", "randomness", "data", "noise", "split", "report"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem != "__init__")
 
 

@@ -150,6 +150,12 @@ class RunSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
+    def names_code(self) -> bool:
+        """Whether a network or its features are somebody's code, named by dotted path."""
+        paths = (self.network, self.predictor_network, self.predictor_features)
+        return any(is_dotted(path) for path in paths)
+
+    @property
     def key(self) -> str:
         """All of the spec as one text, equal for equal specs, bound or not."""
         return json.dumps(_told_apart(self.to_json()), sort_keys=True)

@@ -1,11 +1,35 @@
 """The weights a row starts from: fresh ones, weights from a file, or those of its parent run."""
 
 from noiselimit.cohort.rows import State
+from noiselimit.errors import InputError
 from noiselimit.methods import get_method
 from noiselimit.networks.dropout import without_draws
 from noiselimit.networks.initial import Role
 from noiselimit.networks.pretrained import with_pretrained
 from noiselimit.spec import RunSpec, architecture
+
+
+def check_start(spec: RunSpec, input_shape: tuple[int, ...], classes: int) -> None:
+    """Say before training that the weights from a file do not fit the network."""
+    if spec.initial_weights is not None:
+        own = architecture(spec, Role.CLASSIFIER)
+        with_pretrained(own.build(input_shape, classes).state_dict(), spec.initial_weights)
+
+
+def check_weights(
+    spec: RunSpec, role: Role, weights: State, input_shape: tuple[int, ...], classes: int
+) -> None:
+    """Say that a network named by dotted path is no longer the one whose weights these are.
+
+    A run's hash covers the path, not the code behind it; another shape is noticed here, other changes are not.
+    """
+    own = architecture(spec, role)
+    now = own.build(input_shape, classes).state_dict()
+    if {name: t.shape for name, t in now.items()} != {name: t.shape for name, t in weights.items()}:
+        raise InputError(
+            f"the code at '{own.features or own.name}' has changed since run {spec.folder_name} was trained, and its weights no "
+            "longer fit: delete that folder, or name another with --out."
+        )
 
 
 def initial_weights(

@@ -61,6 +61,8 @@ def check_network(
 ) -> None:
     """Whether the network can be trained here; asked of two blank inputs."""
     _check_state(path, network)
+    _check_generator(path, network)
+    _check_buffers(path, network, input_shape)
     network.eval()
     try:
         with torch.no_grad():
@@ -92,6 +94,38 @@ def _check_state(path: str, network: nn.Module) -> None:
         names[id(tensor)] = name
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise InputError(f"network '{path}' has no parameter that learns: set requires_grad on some.")
+
+
+def _check_generator(path: str, network: nn.Module) -> None:
+    """Layers that draw from torch's generator would tie a run to its neighbours."""
+    for name, layer in network.named_modules():
+        draws = getattr(layer, "dropout", 0.0)
+        if isinstance(layer, nn.RReLU) or (isinstance(draws, float) and draws > 0):
+            raise InputError(
+                f"network '{path}' has a {type(layer).__name__} ('{name}') that draws from torch's generator: "
+                "set its dropout to 0 and put nn.Dropout layers beside it."
+            )
+
+
+def _check_buffers(path: str, network: nn.Module, input_shape: tuple[int, ...]) -> None:
+    """A buffer that training replaces by a new tensor would be lost: rows lend theirs to one module."""
+    before = dict(network.named_buffers())
+    kept = {name: buffer.clone() for name, buffer in before.items()}
+    network.train()
+    try:
+        with torch.no_grad():
+            network(torch.zeros(2, *input_shape))
+    except Exception:
+        return  # what fails on two blank inputs in training may do in evaluation, which is asked next
+    for name, buffer in network.named_buffers():
+        if buffer is not before.get(name):
+            raise InputError(
+                f"network '{path}' puts a new tensor in the place of its buffer '{name}': change the buffer in "
+                "place, for instance with copy_."
+            )
+    with torch.no_grad():
+        for name, buffer in before.items():
+            buffer.copy_(kept[name])
 
 
 def _check_head(path: str, network: nn.Module, logits: Tensor, features: Tensor) -> None:

@@ -1,7 +1,6 @@
 """A finished run: what was trained, how it went, and the trained networks."""
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from noiselimit.cohort.block_data import evaluation_batch
 from noiselimit.cohort.rows import State
 from noiselimit.data.inputs import canonical_inputs
 from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
@@ -22,9 +22,6 @@ from noiselimit.errors import InputError
 from noiselimit.networks.dotted import is_dotted
 from noiselimit.networks.initial import Role
 from noiselimit.spec import RunSpec, architecture
-
-MOST_VALUES = 2**23
-"""Among the inputs of one step of a prediction: what a network makes of large pictures is larger still."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,7 @@ class Run:
                 f"{self.data.highest:g}: scale them alike."
             )
         # One at a time: pictures that are decoded when asked for need not fit in memory together.
-        size = max(1, min(batch_size, MOST_VALUES // math.prod(ready.shape[1:])))
+        size = evaluation_batch(ready.shape[1:], batch_size)
         pieces = (ready[i : i + size] for i in range(0, len(ready), size))
         with torch.inference_mode():
             said = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
