@@ -85,8 +85,10 @@ def train(
             runs[parent.hash] = run
     missing = [spec for spec in by_hash.values() if spec.hash not in runs]
     shape, classes = data.examples.input_shape, data.examples.classes
+    taken_over = {spec.parent for spec in missing}
     for run in runs.values():
-        _check_code(run, shape, classes)
+        if run.metrics["best_epoch"] and (run.spec.names_code or run.spec.hash in taken_over):
+            _check_weights(run, shape, classes)
     for spec in {(spec.network, spec.initial_weights): spec for spec in missing}.values():
         check_start(spec, shape, classes)
     # All of it before the first file is written: a size or a noise that does not fit is told of here.
@@ -119,12 +121,11 @@ def _find_run(spec: RunSpec, folder: Path | None) -> Run | None:
     return run
 
 
-def _check_code(run: Run, input_shape: tuple[int, ...], classes: int) -> None:
-    """Refuse a found run whose network's code has another shape now."""
-    if run.metrics["best_epoch"] and run.spec.names_code:
-        check_weights(run.spec, Role.CLASSIFIER, run.weights.classifier, input_shape, classes)
-        if run.weights.predictor is not None:
-            check_weights(run.spec, Role.PREDICTOR, run.weights.predictor, input_shape, classes)
+def _check_weights(run: Run, input_shape: tuple[int, ...], classes: int) -> None:
+    """Refuse a found run whose weights are not those of the networks that its spec names now."""
+    check_weights(run.spec, Role.CLASSIFIER, run.weights.classifier, input_shape, classes)
+    if run.weights.predictor is not None:
+        check_weights(run.spec, Role.PREDICTOR, run.weights.predictor, input_shape, classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +143,7 @@ class _Workshop:
     def train(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
         """The runs of these specs, whose parents are all among those done."""
         orphans = {
-            spec.hash: f"its parent run {done[spec.parent].path or spec.parent} failed: "
-            f"{done[spec.parent].metrics['failure']}"
+            spec.hash: _of_failed_parent(done[spec.parent])
             for spec in specs
             if spec.parent is not None and done[spec.parent].failed
         }
@@ -191,6 +191,12 @@ class _Workshop:
         kept = write_run(run, self.folder) if self.folder is not None else run
         self.tally.ended(run.spec)
         return kept
+
+
+def _of_failed_parent(parent: Run) -> str:
+    """Why a child failed, with the remedy that helps its parent."""
+    reason = str(parent.metrics["failure"]).rpartition(": ")[0] or parent.metrics["failure"]
+    return f"its parent run {parent.path or parent.spec.hash} failed ({reason}): lower parent_learning_rate"
 
 
 def circumstances(device: torch.device) -> dict[str, Any]:

@@ -19,16 +19,18 @@ def check_start(spec: RunSpec, input_shape: tuple[int, ...], classes: int) -> No
 def check_weights(
     spec: RunSpec, role: Role, weights: State, input_shape: tuple[int, ...], classes: int
 ) -> None:
-    """Say that a network named by dotted path is no longer the one whose weights these are.
+    """Say that weights from a run folder are not those of the network that its spec names.
 
-    A run's hash covers the path, not the code behind it; another shape is noticed here, other changes are not.
+    A run's hash covers a network's dotted path, not the code behind it: where that has another shape by now,
+    it is noticed here; other changes are not.
     """
     own = architecture(spec, role)
     now = own.build(input_shape, classes).state_dict()
-    if {name: t.shape for name, t in now.items()} != {name: t.shape for name, t in weights.items()}:
+    fits = {name: t.shape for name, t in now.items()} == {name: t.shape for name, t in weights.items()}
+    if not fits or not all(tensor.isfinite().all() for tensor in weights.values()):
         raise InputError(
-            f"the code at '{own.features or own.name}' has changed since run {spec.folder_name} was trained, and its weights no "
-            "longer fit: delete that folder, or name another with --out."
+            f"the weights of run {spec.folder_name} do not fit '{own.features or own.name}' or are damaged: "
+            "delete that folder, or name another with --out."
         )
 
 

@@ -38,14 +38,14 @@ class DataInfo:
     """The largest value among all inputs, which tells bytes from fractions of them."""
     table: Table | None = None
     """How rows of a table became inputs, for runs trained on one."""
+    notes: tuple[str, ...] = ()
+    """What reading the data had to tell, such as pictures that were skipped."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; 'table' is there for runs trained on one."""
+        """Plain JSON values; 'table' and 'notes' only where there are such."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        if self.table is None:
-            del plain["table"]
-        else:
-            plain["table"] = self.table.to_json()
+        plain["table"] = None if self.table is None else self.table.to_json()
+        plain = {name: value for name, value in plain.items() if value not in (None, ())}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
     def standardised(self, inputs: npt.NDArray[Any]) -> Tensor:
@@ -143,6 +143,8 @@ class Run:
         try:
             module = network.build(self.data.input_shape, len(self.data.class_names))
             module.load_state_dict(dict(state))
+        except InputError:
+            raise  # of somebody's own code, which is not where it was
         except (RuntimeError, TypeError, ValueError, IndexError):
             raise InputError(
                 f"the weights in {self.path or 'memory'} do not fit network '{network.name}': the folder was "
