@@ -149,7 +149,7 @@ def test_the_soft_penalty_reaches_the_classifiers_features(blobs: DataSet) -> No
         with torch.no_grad():
             _, features = run.model(run.data.standardised(blobs.examples.inputs))
         norms.append(float(features.norm(dim=1).mean()))
-    assert norms[1] < 0.7 * norms[0]
+    assert norms[1] < 0.85 * norms[0]
 
 
 def test_initial_weights_serve_the_networks_they_fit(blobs: DataSet, tmp_path: Path) -> None:

@@ -106,6 +106,6 @@ def download_news(quiet: bool = False) -> Callable[[str, int], None]:
 
 
 def print_notes(data: "DataSet") -> None:
-    """What reading the data has to tell, such as skipped pictures; it is no progress, so --quiet does not act."""
+    """What reading the data has to tell, such as skipped pictures. No progress: --quiet does not act."""
     for note in data.notes:
         print(note, file=sys.stderr, flush=True)
