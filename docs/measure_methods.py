@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument("--data-dir", required=True)
     parser.add_argument("--device", default=None, help="default: auto for the grid, cpu for the table")
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--runs", default=None, help="folder for the run folders")
     given = parser.parse_args()
     seeds = [int(seed) for seed in given.seeds.split(",")]

@@ -11,7 +11,11 @@ PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
     {"errors"},
+<<<<<<< HEAD
     {"files", "randomness", "registry", "information"},
+=======
+    {"files", "machine", "randomness", "registry"},
+>>>>>>> main
     {"data"},
     {"noise", "split"},
     {"draws"},
@@ -25,7 +29,11 @@ LAYERS = [
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
+<<<<<<< HEAD
 WITHOUT_TORCH = {"errors", "files", "randomness", "data", "noise", "split", "report", "information"}
+=======
+WITHOUT_TORCH = {"errors", "files", "machine", "randomness", "data", "noise", "split", "report"}
+>>>>>>> main
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem != "__init__")
 
 

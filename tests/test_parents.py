@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from noiselimit import InputError, RunSpec, grid, load_run, train
@@ -63,7 +64,8 @@ def test_at_step_0_the_network_that_starts_predicts_as_its_parent(tiny_images: D
     """A child whose steps have no length (learning rate 1e-30) keeps the parent's weights to the last bit."""
     settings = {**SETTINGS, "epochs": 3}
     (parent,) = train(grid(method="ce", **settings), tiny_images)
-    (child,) = train(grid(method=method, learning_rate=1e-30, **settings), tiny_images)
+    rates = {"learning_rate": 1e-30, "parent_learning_rate": 1e-3}
+    (child,) = train(grid(method=method, **rates, **settings), tiny_images)
     started = child.weights.classifier if METHODS[method].starts == "classifier" else child.weights.predictor
     assert started is not None
     for name, tensor in parent.weights.classifier.items():
@@ -98,6 +100,12 @@ def test_the_parent_has_its_own_learning_rate_and_no_settings_of_the_child(blobs
     other = bind(RunSpec("dmi", learning_rate=1e-4, parent_learning_rate=3e-3, **shared), blobs)
     assert other.parent == spec.parent
     assert other.hash != spec.hash
+    slow = parent_spec(bind(RunSpec("dmi", learning_rate=1e-5), blobs))
+    usual = parent_spec(bind(RunSpec("fw", learning_rate=0.02, optimiser="sgd"), blobs))
+    assert slow == bind(RunSpec("ce"), blobs)
+    assert usual == bind(RunSpec("ce", learning_rate=0.02, optimiser="sgd"), blobs)
+    same = [RunSpec("fw"), RunSpec("fw", parent_learning_rate=1e-3)]
+    assert len({bind(one, blobs).hash for one in same}) == 1
     assert parent_spec(parent) is None
 
 
@@ -112,6 +120,7 @@ def test_a_failed_parent_fails_the_child_with_the_reason(blobs: DataSet, tmp_pat
     assert child.failed
     assert "its parent run" in child.metrics["failure"]
     assert "was not a finite number at step" in child.metrics["failure"]
+    assert child.metrics["failure"].endswith("lower parent_learning_rate")
     assert load_run(child.path).failed
 
 
@@ -135,6 +144,38 @@ def test_fw_takes_a_given_matrix_or_estimates_one(blobs: DataSet) -> None:
     np.testing.assert_allclose(estimate.sum(1), 1, atol=1e-5)
     assert given.spec.hash != estimated.spec.hash
     assert given.spec.parent == estimated.spec.parent
+
+
+def test_the_estimate_is_made_on_the_training_examples(blobs: DataSet) -> None:
+    parent, child = train(grid(method=["ce", "fw"], **SETTINGS), blobs)
+    trained = child.outputs.query("part == 'train'")["index"].to_numpy()
+    said = torch.from_numpy(parent.predict_proba(blobs.examples.inputs[trained]))
+    estimate = METHODS["fw"].transition
+    assert estimate is not None
+    np.testing.assert_allclose(child.metrics["transition"], estimate(said), atol=1e-4)
+    held_out = np.setdiff1d(np.arange(151), trained)
+    others = torch.from_numpy(parent.predict_proba(blobs.examples.inputs[held_out]))
+    assert np.abs(np.array(child.metrics["transition"]) - estimate(others).numpy()).max() > 1e-3
+
+
+@pytest.mark.parametrize("damage", ["shape", "name", "value"])
+def test_a_stored_parent_that_does_not_fit_is_said_before_training(
+    blobs: DataSet, tmp_path: Path, damage: str
+) -> None:
+    (parent,) = train(grid(method="ce", **SETTINGS), blobs, out=tmp_path)
+    state = dict(parent.weights.classifier)
+    if damage == "shape":
+        state["head.weight"] = state["head.weight"][:, :5]
+    elif damage == "name":
+        state["tail.weight"] = state.pop("head.weight")
+    else:
+        state["head.weight"] = state["head.weight"] * torch.nan
+    assert parent.path is not None
+    tensors = {f"classifier.{name}": tensor.contiguous() for name, tensor in state.items()}
+    safetensors.torch.save_file(tensors, parent.path / "weights.safetensors")
+    with pytest.raises(InputError, match="do not fit 'mlp' or are damaged: delete that folder"):
+        train(grid(method=["fw", "limit-l+init"], **SETTINGS), blobs, out=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from torch.utils.data import TensorDataset
 
@@ -137,3 +138,40 @@ def test_public_names_are_all_there() -> None:
     assert dir(noiselimit) == sorted(noiselimit.__all__)
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
         _ = noiselimit.trian  # type: ignore[attr-defined]
+
+
+def test_the_soft_penalty_reaches_the_classifiers_features(blobs: DataSet) -> None:
+    """λ acts on the classifier through ‖z‖ alone: with a large one, the features shrink."""
+    shared = {"method": "soft-penalty", "beta": 0, "epochs": 25, "batch_size": 16}
+    small, large = train(noiselimit.grid(penalty=[0, 100], **shared), blobs)
+    norms = []
+    for run in (small, large):
+        with torch.no_grad():
+            _, features = run.model(run.data.standardised(blobs.examples.inputs))
+        norms.append(float(features.norm(dim=1).mean()))
+    assert norms[1] < 0.85 * norms[0]
+
+
+def test_initial_weights_serve_the_networks_they_fit(blobs: DataSet, tmp_path: Path) -> None:
+    (first,) = train(RunSpec("ce", network="mlp", epochs=2), blobs)
+    path = tmp_path / "w.safetensors"
+    safetensors.torch.save_file(dict(first.weights.classifier), path)
+    still = {"learning_rate": 1e-30, "epochs": 1, "network": "mlp", "initial_weights": str(path)}
+    both, other = train(grid(predictor_network=["mlp", "linear"], **still), blobs)
+    expected = first.weights.classifier["head.weight"]
+    assert both.weights.predictor is not None
+    assert other.weights.predictor is not None
+    assert torch.equal(both.weights.classifier["head.weight"], expected)
+    assert torch.equal(both.weights.predictor["head.weight"], expected)
+    assert torch.equal(other.weights.classifier["head.weight"], expected)
+    assert set(other.weights.predictor) == {"head.weight", "head.bias"}
+
+
+def test_initial_weights_that_do_not_fit_are_said_before_training(blobs: DataSet, tmp_path: Path) -> None:
+    (first,) = train(RunSpec("ce", network="linear", epochs=1), blobs)
+    path = tmp_path / "w.safetensors"
+    safetensors.torch.save_file(dict(first.weights.classifier), path)
+    specs = grid(method="ce", network=["linear", "mlp"], epochs=1, initial_weights=str(path))
+    with pytest.raises(InputError, match=r"w\.safetensors"):
+        train(specs, blobs, out=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

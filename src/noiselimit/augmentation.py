@@ -1,7 +1,7 @@
 """Random cuts of pictures: mirrored, and moved by up to four pixels, the standard for 32 × 32 pictures.
 
 Drawn anew for every place of an epoch's order, from the run's own stream, so a run sees the same pictures
-alone, in a cohort, in larger batches, and streamed from files.
+alone, in a cohort and in larger batches, and pictures that are streamed unscaled are cut alike.
 """
 
 from dataclasses import dataclass
@@ -10,11 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from noiselimit.data.lazy import View
+from noiselimit.data.lazy import PADDING, View
 from noiselimit.draws import words_at
-
-PADDING = 4
-"""Black pixels on every side before the window is cut, as everybody does for CIFAR."""
 
 
 @dataclass(frozen=True)

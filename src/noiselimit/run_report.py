@@ -82,6 +82,12 @@ def describe(run: Run) -> dict[str, Any]:
     return {**run.spec.to_json(), "data": run.data.name}
 
 
+def validation_kind(runs: Sequence[Run]) -> str:
+    """Which validation labels chose among these runs: noisy, clean, or both where runs differ."""
+    kinds = {"noisy" if run.spec.validation_labels == "given" else "clean" for run in runs}
+    return " or ".join(sorted(kinds, reverse=True))
+
+
 def differing_settings(runs: Sequence[Run]) -> list[str]:
     """The settings that tell these runs apart, beside method, hyper-parameters and seed."""
     described = [describe(run) for run in runs]
@@ -182,8 +188,8 @@ def _facts(runs: Sequence[Run]) -> dict[str, str]:
         "Network": distinct([spec.network for spec in specs]),
         "Seeds": distinct([spec.seed for spec in specs]),
         "Epochs": distinct([m["last_epoch"] for m in metrics]),
-        "Choice": "highest accuracy on noisy validation labels; ties go to the lower validation loss, "
-        "then to the earlier epoch",
+        "Choice": f"highest accuracy on {validation_kind(runs)} validation labels; ties go to the lower "
+        "validation loss, then to the earlier epoch",
         "Training time": f"{max(m['cohort_seconds'] for m in metrics):.1f} s",
         "Hardware": distinct([m["device"] for m in metrics]),
         "Versions": distinct([", ".join(f"{k} {v}" for k, v in m["versions"].items()) for m in metrics]),

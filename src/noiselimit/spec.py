@@ -75,8 +75,8 @@ class RunSpec:
     """shuffled, or balanced: every given class equally often."""
     transition: Noise | None = None
     """Transition matrix that fw corrects by, given as a noise; None: estimated from the parent run."""
-    parent_learning_rate: float = 1e-3
-    """Learning rate of the CE run that fw, dmi and +init start from."""
+    parent_learning_rate: float | None = None
+    """Learning rate of the CE run that fw, dmi and +init start from; None: this run's own, for dmi 0.001."""
     validation_share: float = 0.2
     """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
     validation_labels: str = "given"
@@ -114,6 +114,8 @@ class RunSpec:
             if getattr(self, name) is not None or name != "train_size":
                 checked[name] = _whole(name, getattr(self, name), least)
         for name, below in _FRACTIONS.items():
+            if getattr(self, name) is None and name == "parent_learning_rate":
+                continue
             checked[name] = number(name, getattr(self, name), at_least=0.0, below=below)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -148,6 +150,12 @@ class RunSpec:
         content = {"schema": SCHEMA, **_without_defaults(self)}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def names_code(self) -> bool:
+        """Whether a network or its features are somebody's code, named by dotted path."""
+        paths = (self.network, self.predictor_network, self.predictor_features)
+        return any(is_dotted(path) for path in paths)
 
     @property
     def key(self) -> str:
@@ -253,8 +261,8 @@ def bind(spec: RunSpec, data: DataSet) -> RunSpec:
 def parent_spec(spec: RunSpec) -> RunSpec | None:
     """The bound spec of the CE run that this bound one starts from, or None if it starts afresh.
 
-    The same data, noise, seed and settings, so that one CE run serves all its children; its learning rate is
-    apart, because that of a child is often searched for (paper: DMI's).
+    The same data, noise, seed and settings, so that one CE run serves all its children. Where the child's
+    learning rate is searched for (paper: DMI's), the parent keeps the usual one.
     """
     method = get_method(spec.method)
     if method.starts is None:
@@ -265,6 +273,7 @@ def parent_spec(spec: RunSpec) -> RunSpec | None:
                 f"{name} is {getattr(spec, name)!r}, but '{spec.method}' starts its predictor from a CE run "
                 f"of network '{spec.network}': leave it out, or choose '{spec.method.removesuffix('+init')}'."
             )
+    assert spec.parent_learning_rate is not None  # bound
     return _without_idle_settings(
         dataclasses.replace(spec, method="ce", hyper={}, learning_rate=spec.parent_learning_rate, parent=None)
     )
@@ -281,10 +290,16 @@ def _without_idle_settings(spec: RunSpec) -> RunSpec:
         predictor_features=spec.predictor_features if method.needs_predictor else None,
         momentum=spec.momentum if spec.optimiser == "sgd" else RunSpec.momentum,
         transition=spec.transition if method.transition is not None else None,
-        parent_learning_rate=(
-            RunSpec.parent_learning_rate if method.starts is None else spec.parent_learning_rate
-        ),
+        parent_learning_rate=_parent_learning_rate(spec),
     )
+
+
+def _parent_learning_rate(spec: RunSpec) -> float | None:
+    """As the user gave it, else what it stands for; None for a run that starts afresh."""
+    method = get_method(spec.method)
+    if method.starts is None or spec.parent_learning_rate is not None:
+        return None if method.starts is None else spec.parent_learning_rate
+    return RunSpec.learning_rate if method.searches_rate else spec.learning_rate
 
 
 def grid(**choices: Any) -> list[RunSpec]:

@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from noiselimit.cohort.device import available_cores, find_device
+from noiselimit.cohort.device import find_device
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.plan import plan_cohorts
 from noiselimit.cohort.prepare import PreparedRun, prepare_all
 from noiselimit.cohort.rows import State
+from noiselimit.cohort.start import check_start, check_weights
 from noiselimit.cohort.train import Listener, train_cohort
 from noiselimit.data.convert import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import LazyInputs
 from noiselimit.errors import InputError
 from noiselimit.files import make_folder
+from noiselimit.machine import available_cores
+from noiselimit.networks import Role
 from noiselimit.runs.folder import load_run, write_run
 from noiselimit.runs.outcome import make_run
 from noiselimit.runs.run import Run
@@ -81,6 +84,13 @@ def train(
         if parent.hash not in runs and (run := _find_run(parent, folder)) is not None:
             runs[parent.hash] = run
     missing = [spec for spec in by_hash.values() if spec.hash not in runs]
+    shape, classes = data.examples.input_shape, data.examples.classes
+    taken_over = {spec.parent for spec in missing}
+    for run in runs.values():
+        if run.metrics["best_epoch"] and (run.spec.names_code or run.spec.hash in taken_over):
+            _check_weights(run, shape, classes)
+    for spec in {(spec.network, spec.initial_weights): spec for spec in missing}.values():
+        check_start(spec, shape, classes)
     # All of it before the first file is written: a size or a noise that does not fit is told of here.
     prepared = {spec.hash: ready for spec, ready in zip(missing, prepare_all(missing, data), strict=True)}
     if folder is not None:
@@ -111,6 +121,13 @@ def _find_run(spec: RunSpec, folder: Path | None) -> Run | None:
     return run
 
 
+def _check_weights(run: Run, input_shape: tuple[int, ...], classes: int) -> None:
+    """Refuse a found run whose weights are not those of the networks that its spec names now."""
+    check_weights(run.spec, Role.CLASSIFIER, run.weights.classifier, input_shape, classes)
+    if run.weights.predictor is not None:
+        check_weights(run.spec, Role.PREDICTOR, run.weights.predictor, input_shape, classes)
+
+
 @dataclass(frozen=True, eq=False)
 class _Workshop:
     """What the trainings of one call share."""
@@ -126,8 +143,7 @@ class _Workshop:
     def train(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
         """The runs of these specs, whose parents are all among those done."""
         orphans = {
-            spec.hash: f"its parent run {done[spec.parent].path or spec.parent} failed: "
-            f"{done[spec.parent].metrics['failure']}"
+            spec.hash: _of_failed_parent(done[spec.parent])
             for spec in specs
             if spec.parent is not None and done[spec.parent].failed
         }
@@ -175,6 +191,12 @@ class _Workshop:
         kept = write_run(run, self.folder) if self.folder is not None else run
         self.tally.ended(run.spec)
         return kept
+
+
+def _of_failed_parent(parent: Run) -> str:
+    """Why a child failed, with the remedy that helps its parent."""
+    reason = str(parent.metrics["failure"]).rpartition(": ")[0] or parent.metrics["failure"]
+    return f"its parent run {parent.path or parent.spec.hash} failed ({reason}): lower parent_learning_rate"
 
 
 def circumstances(device: torch.device) -> dict[str, Any]:

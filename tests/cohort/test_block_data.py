@@ -107,7 +107,8 @@ def test_streamed_pictures_train_the_run_that_pictures_in_memory_train(
     lazy = Pictures(np.asarray(tiny_images.examples.inputs))
     streamed = DataSet("s", dataclasses.replace(tiny_images.examples, inputs=lazy))
     settings = {"augmentation": augmentation, "sampler": "balanced", "epochs": 2, "batch_size": 16}
-    specs = grid(method=["ce", "limit-l"], seed=[0, 1], **settings)
+    noises = ["none", "uniform:0.5"]
+    specs = grid(method=["ce", "limit-l"], seed=[0, 1], noise=noises, **settings)
     runs = [train(specs, data, threads=1) for data in (tiny_images, streamed)]
     for here, there in zip(*runs, strict=True):
         for own, other in zip(here.history, there.history, strict=True):

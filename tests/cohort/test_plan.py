@@ -21,6 +21,12 @@ def test_streamed_pictures_part_the_seeds() -> None:
     assert plan_cohorts(specs, streamed=True) == [[0, 2], [1, 3]]
 
 
+def test_streamed_pictures_part_noises_where_labels_make_the_order() -> None:
+    noises = {"noise": ["none", "uniform:0.5"], "network": "mlp"}
+    assert plan_cohorts(grid(sampler="shuffled", **noises), streamed=True) == [[0, 1]]
+    assert plan_cohorts(grid(sampler="balanced", **noises), streamed=True) == [[0], [1]]
+
+
 def test_what_changes_shapes_or_the_update_rule_parts_cohorts() -> None:
     for name, values in {
         "batch_size": [8, 16],

@@ -15,13 +15,13 @@ import torch
 from PIL import Image
 
 from noiselimit.cohort import stream
-from noiselimit.cohort.device import available_cores
 from noiselimit.cohort.stream import AHEAD, PictureStream
 from noiselimit.data.decoding import Cut
 from noiselimit.data.lazy import View
 from noiselimit.data.paths import Paths
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.errors import InputError
+from noiselimit.machine import available_cores
 
 WORKERS = min(2, available_cores())
 REQUESTS = [

@@ -24,7 +24,7 @@ def demo(
     import json
 
     from noiselimit.cli.news import training_news
-    from noiselimit.cli.tables import print_runs
+    from noiselimit.cli.tables import print_choice, print_runs
     from noiselimit.cli.values import whole_numbers
     from noiselimit.demo import run_demo
     from noiselimit.run_report import summary
@@ -37,4 +37,4 @@ def demo(
         return
     print("scikit-learn's digits, 40 % of the training and validation labels wrong, the test labels clean:")
     print_runs(runs, folders=False)
-    print(f"★ chosen by noisy validation labels. Look at {out / 'report.html'}")
+    print_choice(runs, out / "report.html")

@@ -105,8 +105,7 @@ def download_news(quiet: bool = False) -> Callable[[str, int], None]:
     return show
 
 
-def print_notes(data: "DataSet", quiet: bool = False) -> None:
-    """What reading the data has to tell, such as pictures that were skipped."""
-    if not quiet:
-        for note in data.notes:
-            print(note, file=sys.stderr, flush=True)
+def print_notes(data: "DataSet") -> None:
+    """What reading the data has to tell, such as skipped pictures. No progress: --quiet does not act."""
+    for note in data.notes:
+        print(note, file=sys.stderr, flush=True)

@@ -1,6 +1,7 @@
 """Runs as a table on stdout."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noiselimit.cli.console import fits, say
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 NUMBERS = (  # headers narrow enough for a terminal of 80 columns
     "best\nepoch",
-    "noisy\nvalid.",
+    "valid.",
     "test at\nbest",
     "test at\nlast",
     "wrong\nlabels\nmemorised",
@@ -33,11 +34,20 @@ def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:
         say(_table(runs, folders=False), "folders, in the same order:", *(str(run.path) for run in runs))
 
 
+def print_choice(runs: Sequence["Run"], report: Path) -> None:
+    """The line below the table."""
+    from noiselimit.run_report import validation_kind
+    from noiselimit.runs import choose
+
+    star = f"★ chosen by {validation_kind(runs)} validation labels. " if any(choose(runs)) else ""
+    print(f"{star}Look at {report}")
+
+
 def _table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     from rich.table import Table
 
     from noiselimit.report.wording import symbol
-    from noiselimit.run_report import describe, differing_settings, readable
+    from noiselimit.run_report import describe, differing_settings, readable, validation_kind
     from noiselimit.runs import choose
 
     settings = differing_settings(runs)
@@ -45,7 +55,8 @@ def _table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("  method")
     names = [symbol(name) for name in hyper] + [name.replace("_", "\n") for name in settings]
-    for name in (*names, "seed", *NUMBERS):
+    numbers = (NUMBERS[0], f"{validation_kind(runs)}\n{NUMBERS[1]}", *NUMBERS[2:])
+    for name in (*names, "seed", *numbers):
         table.add_column(name, justify="right")
     if folders:
         table.add_column("folder")

@@ -88,7 +88,8 @@ def train(
     optimiser: Annotated[str | None, names("adam or sgd. [default: adam]")] = None,
     learning_rate: Annotated[str | None, numbers("Learning rate of both networks. [default: 0.001]")] = None,
     parent_learning_rate: Annotated[
-        str | None, numbers("Of the CE run that fw, dmi and +init start from. [default: 0.001]")
+        str | None,
+        numbers("Of the CE run that fw, dmi and +init start from. [default: the run's own, for dmi 0.001]"),
     ] = None,
     schedule: Annotated[str | None, names("constant or cosine. [default: constant]")] = None,
     weight_decay: Annotated[str | None, numbers("L2 penalty on the weights. [default: 0]")] = None,
@@ -126,12 +127,12 @@ def train(
 
     Options marked with dots take several values, separated by commas. Every combination becomes a run with
     its own folder, a run that exists is not trained again, and runs that can share one tensor program train
-    as one cohort. At the end a star marks the setting that the noisy validation labels choose.
+    as one cohort. At the end a star marks the setting that the validation labels choose.
     """
     import json
 
     from noiselimit.cli.news import download_news, print_notes, training_news
-    from noiselimit.cli.tables import print_runs
+    from noiselimit.cli.tables import print_choice, print_runs
     from noiselimit.cli.values import several
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
@@ -176,7 +177,7 @@ def train(
     grid(**choices)  # what is typed wrong is said before anything large is read
     reading = Reading(label, clean_label, weight, resize, skip_bad_images)
     data_set = load_data(data, data_dir, download, download_news(quiet), reading)
-    print_notes(data_set, quiet)
+    print_notes(data_set)
     specs = grid(**{**data_set.defaults, **choices})
     there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
     with training_news(quiet) as progress:
@@ -200,5 +201,8 @@ def train(
         for run in runs:
             if run.failed:
                 print(f"failed: {run.path}: {run.metrics['failure']}.")
-        print(f"★ chosen by noisy validation labels. Look at {out / 'report.html'}")
+        parents = {run.spec.parent for run in runs} - {run.spec.hash for run in runs} - {None}
+        if parents:
+            print(f"{len(parents)} CE runs that others started from lie beside them in {out}.")
+        print_choice(runs, out / "report.html")
     return 1 if any(run.failed for run in runs) else 0

@@ -1,5 +1,6 @@
 """The data of a block of rows, where the arithmetic is: inputs once, and indices and labels per row."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,13 @@ from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.lazy import LazyInputs, View
 
 EVALUATION_BATCH = 1000
-STREAMED_EVALUATION_BATCH = 128  # of large pictures, a few of which are decoded ahead by every worker
+EVALUATION_VALUES = 2**23  # in the inputs of a batch: of large pictures it holds fewer
+
+
+def evaluation_batch(input_shape: Sequence[int], most: int = EVALUATION_BATCH) -> int:
+    """How many examples are evaluated at a time: what a network makes of large pictures is larger still."""
+    return max(1, min(most, EVALUATION_VALUES // math.prod(input_shape)))
+
 
 Bounds = Sequence[tuple[int, int]]
 """(start, stop) of every batch."""
@@ -89,7 +96,8 @@ class BlockData:
     def whole(self, part: Part) -> Iterator[InputBatch]:
         """The whole part in its own order, in pieces."""
         everything = torch.arange(len(part), device=part.index.device).expand(len(part.index), -1)
-        size = STREAMED_EVALUATION_BATCH if isinstance(part.inputs, PictureStream) else EVALUATION_BATCH
+        inputs = part.inputs.inputs if isinstance(part.inputs, PictureStream) else part.inputs
+        size = evaluation_batch(inputs.shape[1:])
         bounds = [(start, min(start + size, len(part))) for start in range(0, len(part), size)]
         return self.batches(part, everything, bounds)
 

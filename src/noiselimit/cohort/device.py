@@ -1,6 +1,5 @@
 """Which device there is, and how many cores."""
 
-import os
 import re
 
 import torch
@@ -21,8 +20,3 @@ def find_device(name: str) -> torch.device:
     if device.index is not None and device.index >= count:
         raise InputError(f"device '{name}' was asked for, but there are {count} GPUs: count them from 0.")
     return device
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

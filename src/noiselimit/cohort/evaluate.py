@@ -7,6 +7,7 @@ import torch
 from noiselimit.cohort.block_data import BlockData, Part
 from noiselimit.cohort.outcome import Scores
 from noiselimit.cohort.pair import NetworkPair
+from noiselimit.methods.method import log_likelihood
 
 
 def accuracy_and_loss(networks: NetworkPair, data: BlockData, part: Part) -> tuple[list[float], list[float]]:
@@ -16,8 +17,7 @@ def accuracy_and_loss(networks: NetworkPair, data: BlockData, part: Part) -> tup
     for batch in data.whole(part):
         logits, labels = networks.classifier.logits(batch.inputs), batch.labels
         correct += (logits.argmax(-1) == labels).sum(1)
-        picked = logits.log_softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-        loss -= picked.to(torch.float64).sum(1)
+        loss -= log_likelihood(logits, labels).to(torch.float64).sum(1)
     return [count / len(part) for count in correct.tolist()], [total / len(part) for total in loss.tolist()]
 
 

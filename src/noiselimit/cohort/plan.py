@@ -12,7 +12,8 @@ def plan_cohorts(specs: Sequence[RunSpec], *, streamed: bool = False) -> list[li
 
     Rows need the same shapes (networks, batch size, number of examples) and the same update rule; method,
     hyper-parameters, learning rate, noise, seed and number of epochs may differ from row to row. Where
-    pictures are streamed from files, one decoded batch serves all rows, so the seed must be the same too.
+    pictures are streamed from files, one decoded batch serves all rows, so all must visit the same examples
+    in the same order.
     """
     groups: dict[tuple[object, ...], list[int]] = {}
     for position, spec in enumerate(specs):
@@ -27,10 +28,15 @@ def plan_cohorts(specs: Sequence[RunSpec], *, streamed: bool = False) -> list[li
             spec.validation_labels,
             spec.test_share,
             spec.train_size,
-            spec.seed if streamed else None,
+            _shared_order(spec) if streamed else None,
         )
         groups.setdefault(key, []).append(position)
     return list(groups.values())
+
+
+def _shared_order(spec: RunSpec) -> tuple[object, ...]:
+    """What an epoch's order follows from: the seed and, unless it is only shuffled, the noisy labels."""
+    return (spec.seed, None if spec.sampler == "shuffled" else spec.noise)
 
 
 def cost(spec: RunSpec) -> float:

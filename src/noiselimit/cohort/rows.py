@@ -18,8 +18,15 @@ class NetworkRows:
     def __init__(
         self, module: nn.Module, states: Sequence[State], optimiser: Optimiser, device: torch.device
     ) -> None:
-        stacked = {name: torch.stack([state[name] for state in states]).to(device) for name in states[0]}
         learned = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+        given = {name for name, _ in module.named_parameters()} - set(learned)
+        self.frozen = {name: _shared([state[name] for state in states]).to(device) for name in given}
+        """Parameters that do not learn: [1, ...] where they are the same in all rows, else [K, ...]."""
+        stacked = {
+            name: torch.stack([state[name] for state in states]).to(device)
+            for name in states[0]
+            if name not in given
+        }
         self.parameters = {name: stacked[name].requires_grad_() for name in learned}
         self.buffers = {name: tensor for name, tensor in stacked.items() if name not in self.parameters}
         self.optimiser = optimiser
@@ -35,7 +42,7 @@ class NetworkRows:
 
     def train(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """[K, B, ...] → logits [K, B, C], features [K, B, F], in training mode, for back-propagation."""
-        return self._forward(self.parameters, self.buffers, inputs, True)
+        return self._forward(self.parameters, self.buffers | self._frozen_rows(None), inputs, True)
 
     @torch.no_grad()
     def logits(self, inputs: Tensor, rows: Sequence[int] | None = None, *, best: bool = False) -> Tensor:
@@ -46,7 +53,7 @@ class NetworkRows:
             state = {name: tensor[rows] for name, tensor in state.items()}
         parameters = {name: state[name] for name in self.parameters}
         buffers = {name: state[name] for name in self.buffers}
-        return self._forward(parameters, buffers, inputs, False)[0]
+        return self._forward(parameters, buffers | self._frozen_rows(rows), inputs, False)[0]
 
     @torch.no_grad()
     def update(self, gradients: Sequence[Tensor], rates: Rates) -> None:
@@ -73,8 +80,30 @@ class NetworkRows:
         self.parameters = {name: t.detach()[rows].requires_grad_() for name, t in self.parameters.items()}
         self.buffers = {name: tensor[rows] for name, tensor in self.buffers.items()}
         self.best = {name: tensor[rows] for name, tensor in self.best.items()}
+        self.frozen = {
+            name: tensor[rows] if len(tensor) > 1 else tensor for name, tensor in self.frozen.items()
+        }
         self.moments = {part: [tensor[rows] for tensor in tensors] for part, tensors in self.moments.items()}
 
     def best_state(self, row: int) -> State:
         """The row's best-epoch weights and statistics, as an ordinary state dict on the CPU."""
-        return {name: tensor[row].cpu().clone() for name, tensor in self.best.items()}
+        state = self.best | self._frozen_rows([row])
+        return {name: tensor[row if name in self.best else 0].cpu().clone() for name, tensor in state.items()}
+
+    def _frozen_rows(self, rows: Sequence[int] | None) -> dict[str, Tensor]:
+        """The frozen parameters of these rows, or of all, [k, ...]; shared ones are not copied."""
+        count = len(self) if rows is None else len(rows)
+        return {
+            name: tensor.expand(count, *tensor.shape[1:])
+            if len(tensor) == 1
+            else tensor
+            if rows is None
+            else tensor[rows]
+            for name, tensor in self.frozen.items()
+        }
+
+
+def _shared(tensors: Sequence[Tensor]) -> Tensor:
+    """[1, ...] of tensors that are all the same, else all of them stacked."""
+    same = all(torch.equal(tensor, tensors[0]) for tensor in tensors)
+    return tensors[0].unsqueeze(0).clone() if same else torch.stack(list(tensors))

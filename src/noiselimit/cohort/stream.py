@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from noiselimit.cohort.device import available_cores
 from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.errors import InputError
+from noiselimit.machine import available_cores
 
 MOST_WORKERS = 8
 AHEAD = 2

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from noiselimit.data.bad_pictures import BadPictures, good_pictures, require_file
-from noiselimit.data.decoding import Cut, check_picture
+from noiselimit.data.decoding import MARGIN, Cut, check_picture
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.paths import Paths
 from noiselimit.data.pictures import PictureFiles
@@ -27,7 +27,6 @@ CLEAN_LABELS = "clean_label_kv.txt"
 LISTS = (CATEGORIES, TRAIN_KEYS, VALIDATION_KEYS, TEST_KEYS, NOISY_LABELS, CLEAN_LABELS)
 
 SIDE = 224
-MARGIN = 8 / 7  # the shorter side is scaled to 256 before a window of 224 is cut
 DEFAULTS = {"network": "resnet-50", "epochs": 30, "augmentation": "flip-crop"}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from noiselimit.data.lazy import View
+from noiselimit.data.lazy import PADDING, View
 from noiselimit.errors import InputError
 
 ORIENTATION = 0x0112  # the EXIF tag; from 5 on, height and width change places
@@ -18,6 +18,7 @@ WIDE_GREY = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # 16 bits a pixel, which P
 TRANSPARENT = ("LA", "La", "PA", "RGBA", "RGBa")
 GREY = ("1", "L", "LA", "La", *WIDE_GREY)
 MOST_PIXELS = 80_000_000  # more are refused before they are decoded, as bombs; Pillow warns soon after
+MARGIN = 8 / 7  # of a scaled picture's shorter side to its window: 256 for 224, as usual
 REMEDY = "replace it, or leave out such pictures with --skip-bad-images"
 
 Box = tuple[float, float, float, float]
@@ -71,9 +72,19 @@ def read_picture(path: bytes, cut: Cut, view: View = View()) -> npt.NDArray[np.u
             box = cut.box(upright.size, view)
             window = upright.resize((cut.width, cut.height), Image.Resampling.BILINEAR, box)
         pixels: npt.NDArray[np.uint8] = np.asarray(window)
+    if not cut.resize:
+        pixels = _moved(pixels, view)
     if view.flip:
         pixels = pixels[:, ::-1]
     return np.ascontiguousarray(pixels[np.newaxis] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
+
+
+def _moved(pixels: npt.NDArray[np.uint8], view: View) -> npt.NDArray[np.uint8]:
+    """The window of the picture [height, width, …] with black around it: what the device cuts in memory."""
+    height, width = pixels.shape[:2]
+    top, left = (int(where * (2 * PADDING + 1)) for where in (view.down, view.across))
+    sides = [(PADDING, PADDING), (PADDING, PADDING), *[(0, 0)] * (pixels.ndim - 2)]
+    return np.pad(pixels, sides)[top : top + height, left : left + width]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A folder of class folders of pictures: the name of the folder that a picture lies in is its label."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from noiselimit.data.bad_pictures import BadPictures, good_pictures
 from noiselimit.data.class_folders import ENDINGS, Listing, list_class_folders
-from noiselimit.data.decoding import Cut, check_picture, read_header
+from noiselimit.data.decoding import MARGIN, Cut, check_picture, read_header
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.lazy import Inputs
 from noiselimit.data.paths import Paths
@@ -36,6 +36,8 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
     cut = _choose_cut(folder, list(measured.values()), reading.resize)
     count = sum(len(part.paths) for part in measured.values())
     streamed = count * cut.channels * cut.height * cut.width > STREAM_ABOVE
+    if streamed and cut.resize:  # room for the window to move; in memory, black pixels around it serve
+        cut = replace(cut, resize=round(cut.resize * MARGIN))
     bad = BadPictures()
     examples: dict[str, Examples] = {}
     for name, part in measured.items():
@@ -55,7 +57,16 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
         examples["train"],
         examples.get("test"),
         validation=examples.get("validation"),
-        notes=bad.notes(str(folder)),
+        notes=(*bad.notes(str(folder)), *_unused(folder, examples)),
+    )
+
+
+def _unused(folder: Path, examples: Mapping[str, Examples]) -> tuple[str, ...]:
+    if "validation" not in examples:
+        return ()
+    return (
+        f"{folder}: the {len(examples['validation'])} pictures for validation choose the epoch only with "
+        "--validation-labels clean; by default a share of the training pictures does.",
     )
 
 

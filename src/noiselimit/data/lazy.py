@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+PADDING = 4
+"""Black pixels on every side of a picture that is not scaled, before its window is cut, as usual for CIFAR."""
+
 
 @dataclass(frozen=True)
 class View:

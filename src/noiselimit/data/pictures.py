@@ -13,6 +13,7 @@ import numpy.typing as npt
 from noiselimit.data.decoding import Cut, read_picture
 from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.data.paths import Paths
+from noiselimit.machine import available_cores
 
 PIECE = 256  # pictures for a thread at a time
 MOST_THREADS = 8
@@ -79,7 +80,7 @@ def for_each(work: Callable[[int], None], count: int) -> None:
         for row in rows:
             work(row)
 
-    with ThreadPoolExecutor(min(MOST_THREADS, _cores())) as pool:
+    with ThreadPoolExecutor(min(MOST_THREADS, available_cores())) as pool:
         starts = range(0, count, PIECE)
         futures = [pool.submit(do, range(start, min(start + PIECE, count))) for start in starts]
         try:
@@ -88,7 +89,3 @@ def for_each(work: Callable[[int], None], count: int) -> None:
         finally:
             for future in futures:
                 future.cancel()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

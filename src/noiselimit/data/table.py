@@ -14,7 +14,7 @@ from noiselimit.errors import InputError
 
 @dataclass(frozen=True)
 class Table:
-    """The columns in the order of their features. `fit_table` makes one from the rows to train on."""
+    """The columns in the order of their features. `fit_table` makes one from all labelled rows."""
 
     columns: tuple[Numeric | Categorical, ...]
 

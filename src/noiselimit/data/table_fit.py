@@ -1,4 +1,4 @@
-"""Which columns of a table are numbers and which are names: decided on the rows to train on."""
+"""Which columns of a table are numbers and which are names: decided once, on all labelled rows."""
 
 from typing import Any
 

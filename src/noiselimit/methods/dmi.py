@@ -42,4 +42,4 @@ def loss(batch: Batch, hyper: Hyper) -> Tensor:
     return -log_volume.to(batch.logits.dtype)
 
 
-METHODS = (Method("dmi", loss, starts="classifier"),)
+METHODS = (Method("dmi", loss, starts="classifier", searches_rate=True),)

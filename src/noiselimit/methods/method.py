@@ -51,6 +51,8 @@ class Method:
     """The distribution of `Batch.draws`, if the method samples."""
     starts: Literal["classifier", "predictor"] | None = None
     """The network that takes over the weights of the best CE run on the same problem, or None."""
+    searches_rate: bool = False
+    """Whether the learning rate is searched for this method, so that the run it starts from keeps its own."""
     transition: Callable[[Tensor], Tensor] | None = None
     """How `Batch.transition` [C, C] is estimated where the user gives none: from the class probabilities
     [n, C] that the starting classifier gives the training examples."""

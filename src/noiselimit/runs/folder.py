@@ -172,6 +172,7 @@ def _data_info(path: Path) -> DataInfo:
             std=tuple(float(number) for number in value["std"]),
             highest=float(value["highest"]),
             table=Table.from_json(value["table"]) if "table" in value else None,
+            notes=tuple(str(note) for note in value.get("notes", ())),
         )
     except (KeyError, TypeError, ValueError):
         raise _altered(path) from None

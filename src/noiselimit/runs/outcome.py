@@ -27,8 +27,9 @@ def make_run(
         std=tuple(prepared.std.ravel().tolist()),
         highest=highest_value(data.examples.inputs),
         table=data.table,
+        notes=data.notes,
     )
-    metrics = {**_metrics(prepared, finished, data), **circumstances}
+    metrics = {**_metrics(spec, prepared, finished, data), **circumstances}
     contents = None
     if finished.best_epoch > 0 and finished.classifier is not None:
         weights = Weights(finished.classifier, finished.predictor)
@@ -79,7 +80,8 @@ def _judge(said: Scores) -> np.ndarray[Any, np.dtype[np.float32]]:
     return (said.classifier if said.predictor is None else said.predictor).numpy()
 
 
-def _metrics(prepared: PreparedRun, finished: Finished, data: DataSet) -> dict[str, Any]:
+def _metrics(spec: RunSpec, prepared: PreparedRun, finished: Finished, data: DataSet) -> dict[str, Any]:
+    chose = data.validation if spec.validation_labels == "clean" else None
     train = prepared.split.train
     given = prepared.examples.labels[train]
     wrong = prepared.examples.wrong
@@ -98,7 +100,7 @@ def _metrics(prepared: PreparedRun, finished: Finished, data: DataSet) -> dict[s
         "gap_auc": None,
         "last_gap_auc": None,
         "train_examples": len(train),
-        "validation_examples": len(prepared.split.validation),
+        "validation_examples": len(prepared.split.validation if chose is None else chose),
         "test_examples": len(data.test) if data.test else len(prepared.split.test),
         "wrong_labels": None,
     }

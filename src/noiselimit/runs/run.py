@@ -1,7 +1,6 @@
 """A finished run: what was trained, how it went, and the trained networks."""
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from noiselimit.cohort.block_data import evaluation_batch
 from noiselimit.cohort.rows import State
 from noiselimit.data.inputs import canonical_inputs
 from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
@@ -22,9 +22,6 @@ from noiselimit.errors import InputError
 from noiselimit.networks.dotted import is_dotted
 from noiselimit.networks.initial import Role
 from noiselimit.spec import RunSpec, architecture
-
-MOST_VALUES = 2**23
-"""Among the inputs of one step of a prediction: what a network makes of large pictures is larger still."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +38,14 @@ class DataInfo:
     """The largest value among all inputs, which tells bytes from fractions of them."""
     table: Table | None = None
     """How rows of a table became inputs, for runs trained on one."""
+    notes: tuple[str, ...] = ()
+    """What reading the data had to tell, such as pictures that were skipped."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; 'table' is there for runs trained on one."""
+        """Plain JSON values; 'table' and 'notes' only where there are such."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        if self.table is None:
-            del plain["table"]
-        else:
-            plain["table"] = self.table.to_json()
+        plain["table"] = None if self.table is None else self.table.to_json()
+        plain = {name: value for name, value in plain.items() if value not in (None, ())}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
     def standardised(self, inputs: npt.NDArray[Any]) -> Tensor:
@@ -146,6 +143,8 @@ class Run:
         try:
             module = network.build(self.data.input_shape, len(self.data.class_names))
             module.load_state_dict(dict(state))
+        except InputError:
+            raise  # of somebody's own code, which is not where it was
         except (RuntimeError, TypeError, ValueError, IndexError):
             raise InputError(
                 f"the weights in {self.path or 'memory'} do not fit network '{network.name}': the folder was "
@@ -170,7 +169,7 @@ class Run:
                 f"{self.data.highest:g}: scale them alike."
             )
         # One at a time: pictures that are decoded when asked for need not fit in memory together.
-        size = max(1, min(batch_size, MOST_VALUES // math.prod(ready.shape[1:])))
+        size = evaluation_batch(ready.shape[1:], batch_size)
         pieces = (ready[i : i + size] for i in range(0, len(ready), size))
         with torch.inference_mode():
             said = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
