@@ -75,6 +75,7 @@ def test_gap(command):
     [
         ((*FANO, "--noise", "0.8", "--bits", "4"), "0", "a label holds 3.26 bits of noise"),
         (("bound", "memorised", "--classes", "10", "--noise", "0.8", "--error", "0.8"), "0", "no memory"),
+        (("bound", "memorised", "--classes", "7", "--noise", "0.3", "--error", "0.3"), "0", "no memory"),
         ((*CAPACITY, "--passes", "100"), "500", "holds 3.32 bits"),
         ((*CAPACITY, "--entropy", "0.2"), "5", "holds 0.2 bits"),
         ((*GAP, "--label-bits", "4000", "--input-bits", "0"), "1.18", "interval of 1"),

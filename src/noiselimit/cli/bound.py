@@ -5,22 +5,10 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from noiselimit.cli.bound_answer import answer, most_bits, noise_bits
+from noiselimit.cli import bound_options as option
+from noiselimit.cli.bound_answer import ROUNDING, answer
 from noiselimit.cli.options import Json
 from noiselimit.errors import InputError
-
-# Parameters bear the names that the functions behind them use, so that complaints name the option.
-Classes = Annotated[int, typer.Option(metavar="K", help="Number of classes.")]
-Noise = Annotated[
-    float | None,
-    typer.Option("--noise", metavar="P", help="Probability that a label is one of the others, uniformly."),
-]
-Entropy = Annotated[
-    float | None,
-    typer.Option(
-        "--entropy", metavar="BITS", help="Instead of --noise: H(y|x), as noiselimit noise prints it."
-    ),
-]
 
 bound = typer.Typer(rich_markup_mode=None)
 
@@ -34,12 +22,10 @@ def _bound(context: typer.Context) -> None:
 
 @bound.command()
 def fano(
-    classes: Classes,
-    information: Annotated[
-        float, typer.Option("--bits", metavar="BITS", help="I(w;Y|X) per label: what the weights hold.")
-    ],
-    probability: Noise = None,
-    noise_entropy: Entropy = None,
+    classes: option.Classes,
+    information: option.Bits,
+    probability: option.Noise = None,
+    noise_entropy: option.Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the least training error that memorised bits allow.
@@ -48,7 +34,7 @@ def fano(
     """
     from noiselimit.information import least_error
 
-    entropy = noise_bits(probability, noise_entropy, classes)
+    entropy = option.noise_bits(probability, noise_entropy, classes)
     error = least_error(entropy, information, classes)
     note = f"no error is implied, since a label holds {entropy:.3g} bits of noise" if error == 0 else ""
     facts = {"classes": classes, "noise_entropy": entropy, "bits": information}
@@ -57,10 +43,10 @@ def fano(
 
 @bound.command()
 def memorised(
-    classes: Classes,
-    error: Annotated[float, typer.Option(metavar="R", help="Training error on the given, noisy labels.")],
-    probability: Noise = None,
-    noise_entropy: Entropy = None,
+    classes: option.Classes,
+    error: option.TrainingError,
+    probability: option.Noise = None,
+    noise_entropy: option.Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the least bits that a training error implies.
@@ -70,27 +56,23 @@ def memorised(
     """
     from noiselimit.information import least_information
 
-    entropy = noise_bits(probability, noise_entropy, classes)
+    entropy = option.noise_bits(probability, noise_entropy, classes)
     found = least_information(entropy, error, classes)
-    note = "such an error needs no memory" if found == 0 else ""
+    note = "such an error needs no memory" if found < ROUNDING else ""
     facts = {"classes": classes, "noise_entropy": entropy, "error": error}
     answer("least_bits", found, note, facts, as_json)
 
 
 @bound.command()
 def capacity(
-    classes: Classes,
-    mean_square_norm: Annotated[
-        float, typer.Option("--square-norm", metavar="N", help="Mean of ‖μ‖², the gradient without noise.")
-    ],
-    sigma: Annotated[float, typer.Option(metavar="S", help="Standard deviation of each component's noise.")],
+    classes: option.Classes,
+    mean_square_norm: option.SquareNorm,
+    sigma: option.NoiseDeviation,
     distribution: Annotated[str, typer.Option(metavar="NAME", help="gaussian or laplace.")] = "gaussian",
     passes: Annotated[int, typer.Option(metavar="T", help="Passes over the data.")] = 1,
-    dimension: Annotated[
-        int | None, typer.Option(metavar="D", help="Numbers in a gradient. [default: the number of classes]")
-    ] = None,
-    probability: Noise = None,
-    noise_entropy: Entropy = None,
+    dimension: option.Dimension = None,
+    probability: option.Noise = None,
+    noise_entropy: option.Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the most bits that noisy gradients can tell.
@@ -102,9 +84,9 @@ def capacity(
     if passes < 1:
         raise InputError(f"passes is {passes}: give a whole number ≥ 1.")
     if probability is None and noise_entropy is None:
-        entropy = most_bits(classes)
+        entropy = option.most_bits(classes)
     else:
-        entropy = noise_bits(probability, noise_entropy, classes)
+        entropy = option.noise_bits(probability, noise_entropy, classes)
     size = classes if dimension is None else dimension
     each = gradient_capacity(mean_square_norm, size, sigma, cast(Any, distribution))
     note = f"a label holds {entropy:.3g} bits at most" if passes * each >= entropy else ""
@@ -115,15 +97,9 @@ def capacity(
 @bound.command()
 def gap(
     examples: Annotated[int, typer.Option(metavar="N", help="Training examples.")],
-    input_information: Annotated[
-        float, typer.Option("--input-bits", metavar="BITS", help="I(w;X), of the whole training set.")
-    ],
-    label_information: Annotated[
-        float, typer.Option("--label-bits", metavar="BITS", help="I(w;Y|X), of the whole training set.")
-    ],
-    sigma: Annotated[
-        float, typer.Option(metavar="S", help="The loss is S-sub-Gaussian; 0.5 for one in [0, 1].")
-    ] = 0.5,
+    input_information: option.InputBits,
+    label_information: option.LabelBits,
+    sigma: option.LossDeviation = 0.5,
     as_json: Json = False,
 ) -> None:
     """Print the largest gap between training and test loss.
@@ -142,10 +118,8 @@ def gap(
 @bound.command()
 def plot(
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, ending in .svg.")],
-    classes: Classes = 10,
-    probability: Annotated[
-        str, typer.Option("--noise", metavar="P,...", help="Probabilities of uniform noise.")
-    ] = "0.2,0.4,0.6,0.8",
+    classes: option.Classes = 10,
+    probability: option.SeveralNoises = "0.2,0.4,0.6,0.8",
     as_json: Json = False,
 ) -> None:
     """Draw the least training error against memorised bits.
