@@ -11,16 +11,12 @@ PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
     {"errors"},
-<<<<<<< HEAD
-    {"files", "randomness", "registry", "information"},
-=======
-    {"files", "machine", "randomness", "registry"},
->>>>>>> main
+    {"files", "machine", "randomness", "registry", "information"},
     {"data"},
     {"noise", "split"},
     {"draws"},
     {"methods", "networks", "optimisers", "schedules", "samplers", "augmentation", "report"},
-    {"spec", "loss"},
+    {"spec", "loss", "meter"},
     {"cohort"},
     {"runs"},
     {"training", "predictions"},
@@ -29,11 +25,17 @@ LAYERS = [
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
-<<<<<<< HEAD
-WITHOUT_TORCH = {"errors", "files", "randomness", "data", "noise", "split", "report", "information"}
-=======
-WITHOUT_TORCH = {"errors", "files", "machine", "randomness", "data", "noise", "split", "report"}
->>>>>>> main
+WITHOUT_TORCH = {
+    "errors",
+    "files",
+    "machine",
+    "randomness",
+    "data",
+    "noise",
+    "split",
+    "report",
+    "information",
+}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem != "__init__")
 
 

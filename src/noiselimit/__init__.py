@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
     from noiselimit.loss import LimitLoss
+    from noiselimit.meter import MemorisationMeter
     from noiselimit.noise import (
         GivenNoise,
         InstanceNoise,
@@ -31,6 +32,7 @@ __all__ = [
     "InstanceNoise",
     "LimitLoss",
     "MatrixNoise",
+    "MemorisationMeter",
     "PairNoise",
     "Reading",
     "Run",
@@ -53,6 +55,7 @@ _HOMES = {
     "InstanceNoise": "noise",
     "LimitLoss": "loss",
     "MatrixNoise": "noise",
+    "MemorisationMeter": "meter",
     "PairNoise": "noise",
     "Reading": "data.reading",
     "SymmetricNoise": "noise",

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from noiselimit.data.examples import make_examples
 from noiselimit.errors import InputError
 from noiselimit.noise import InstanceNoise, UniformNoise, parse_noise, preview, preview_classes
-from noiselimit.noise.preview import entropy_bits
 
 LABELS = np.array([0] * 6 + [1] * 3 + [2] * 1)
 
@@ -123,7 +122,3 @@ def test_a_class_that_no_clean_label_has():
     assert np.isnan(found.wrong_by_class[2])
     assert found.wrong == found.expected_wrong == pytest.approx(0.5)
     assert found.bits == pytest.approx(0.75 * binary_entropy(1 / 3))
-
-
-def test_entropy_of_certainty_is_zero():
-    assert entropy_bits(np.eye(3)).tolist() == [0, 0, 0]

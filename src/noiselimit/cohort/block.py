@@ -18,6 +18,8 @@ from noiselimit.cohort.start import initial_weights
 from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.cohort.totals import EpochTotals
 from noiselimit.draws import DRAWS, stream_keys
+from noiselimit.information import gradient_capacity
+from noiselimit.meter import implied_bits
 from noiselimit.methods import Batch, Method, get_method
 from noiselimit.networks.initial import Role
 from noiselimit.optimisers import OPTIMISERS, Rates
@@ -49,8 +51,12 @@ class Block:
         input_shape: tuple[int, ...],
         class_names: tuple[str, ...],
         parents: Sequence[State | None],
+        noise_entropies: Sequence[float | None],
     ) -> None:
-        """`parents`: for each spec the classifier of the run it starts from, or None."""
+        """`parents`: for each spec the classifier of the run it starts from, or None.
+
+        `noise_entropies`: H(y|x) of each spec's training labels in bits, where it is known.
+        """
         classes = len(class_names)
         order = sorted(range(len(specs)), key=lambda i: (not _needs_predictor(specs[i]), specs[i].method))
         self.rows = order
@@ -60,6 +66,9 @@ class Block:
         self.step = torch.zeros((), dtype=torch.int64, device=device)
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]
+        self.classes = classes
+        self.noise_entropies = [noise_entropies[i] for i in order]
+        self.capacities = [0.0] * len(order)
 
         def network_rows(rows: int, role: Role) -> NetworkRows:
             module = architecture(self.specs[0], role).build(input_shape, classes)
@@ -143,9 +152,9 @@ class Block:
         for batch in self._epoch_batches(torch.tensor(epoch, device=self.device)):
             if stop():
                 return None
-            losses, logits = self._losses(batch)
+            losses, logits, predicted = self._losses(batch)
             self.networks.update(losses, rates)
-            totals.add(losses.detach(), logits.detach(), batch.labels, self.step)
+            totals.add(losses, logits, predicted, batch.labels, batch.wrong, self.step)
             self.step += 1
         return totals
 
@@ -157,8 +166,8 @@ class Block:
         views = draw_views(augmentation, self.augmentation_keys, epoch, places) if augmentation else None
         return self.data.batches(part, order, batch_bounds(len(part), first.batch_size), views)
 
-    def _losses(self, given: InputBatch) -> tuple[Tensor, Tensor]:
-        """[K] losses and [K, B, C] classifier logits of one batch."""
+    def _losses(self, given: InputBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        """[K] losses, [K, B, C] classifier logits and [P, B, C] predictor logits of one batch."""
         logits, features, predicted = self.networks.train(given.inputs)
         losses = []
         for group in self.groups:
@@ -177,7 +186,7 @@ class Block:
                 step=self.step,
             )
             losses.append(method.loss(batch, group.hyper))
-        return torch.cat(losses), logits
+        return torch.cat(losses), logits, predicted
 
     def _close_epoch(
         self, epoch: int, totals: EpochTotals, on_epoch: Callable[[int, Record], None]
@@ -190,6 +199,7 @@ class Block:
             test_accuracy, _ = accuracy_and_loss(self.networks, data, data.test)
         finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()
         loss, correct = totals.loss.tolist(), totals.correct.tolist()
+        memorised = self._memorised(totals)
         steps = int(self.step)
         failures: list[str | None] = []
         for i, spec in enumerate(self.specs):
@@ -206,12 +216,37 @@ class Block:
                 "validation_loss": validation_loss[i],
                 "validation_accuracy": validation_accuracy[i],
                 "test_accuracy": test_accuracy[i],
+                **memorised[i],
             }
             self.histories[i].append(record)
             self.bests[i] = self.bests[i].after(epoch, validation_accuracy[i], validation_loss[i])
             on_epoch(self.rows[i], record)
         self.networks.remember([i for i, best in enumerate(self.bests) if best.epoch == epoch])
         return failures
+
+    def _memorised(self, totals: EpochTotals) -> list[Record]:
+        """For each row what its training error of the epoch implies; see `noiselimit.meter`."""
+        examples, classes = len(self.data.train), self.classes
+        wrong = self.data.train.wrong
+        wrong_labels = [0] * len(self.specs) if wrong is None else wrong.sum(1).tolist()
+        correct, fitted = totals.correct.tolist(), totals.fitted.tolist()
+        unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
+        records: list[Record] = []
+        for i, spec in enumerate(self.specs):
+            entropy = self.noise_entropies[i]
+            if entropy is None and _needs_predictor(spec) and math.isfinite(unsure[i]):
+                entropy = unsure[i] / examples
+            capacity = _capacity(spec, square_norm[i] / examples, classes)
+            self.capacities[i] += capacity or 0.0
+            records.append(
+                {
+                    "noise_entropy": entropy,
+                    "memorised_bits": implied_bits(1 - correct[i] / examples, entropy, classes),
+                    "wrong_fitted": fitted[i] / wrong_labels[i] if wrong_labels[i] else None,
+                    "capacity_bits": None if capacity is None else self.capacities[i],
+                }
+            )
+        return records
 
     def _finish(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[Finished]:
         """Score the examples once more for the rows that leave, with the best and with the last weights."""
@@ -243,6 +278,8 @@ class Block:
         self.histories = [self.histories[i] for i in rows]
         self.bests = [self.bests[i] for i in rows]
         self.transitions = [self.transitions[i] for i in rows]
+        self.noise_entropies = [self.noise_entropies[i] for i in rows]
+        self.capacities = [self.capacities[i] for i in rows]
         if rows:
             self.data = self.data.keep(rows)
             self.networks.keep(rows)
@@ -251,6 +288,15 @@ class Block:
 
 def _needs_predictor(spec: RunSpec) -> bool:
     return get_method(spec.method).needs_predictor
+
+
+def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | None:
+    """Bits per label that an epoch's sampled gradients may have told (Prop. 3.1); None for other methods."""
+    method = get_method(spec.method)
+    if not method.needs_predictor or method.draws is None or not math.isfinite(mean_square_norm):
+        return None
+    sigma = spec.hyper["sigma"]
+    return float(gradient_capacity(mean_square_norm, classes, sigma, method.draws)) if sigma else None
 
 
 def _learning_rate(spec: RunSpec, epoch: int) -> float:

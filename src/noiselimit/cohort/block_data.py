@@ -41,6 +41,8 @@ class Part:
     """int64 [K, m]: the given labels of those."""
     weights: Tensor | None = None
     """float32 [K, m]: how much those count in training, 1 on average; None: all alike."""
+    wrong: Tensor | None = None
+    """bool [K, m]: which of those labels are wrong, where that is known; to measure, not to train."""
 
     def __len__(self) -> int:
         return self.index.shape[1]
@@ -48,7 +50,8 @@ class Part:
     def keep(self, rows: Sequence[int]) -> "Part":
         """The part without the other rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Part(self.inputs, self.index[rows], self.labels[rows], weights)
+        wrong = None if self.wrong is None else self.wrong[rows]
+        return Part(self.inputs, self.index[rows], self.labels[rows], weights, wrong)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,8 @@ class InputBatch:
     """int64 [K, B]."""
     weights: Tensor | None
     """float32 [K, B] or None."""
+    wrong: Tensor | None
+    """bool [K, B] or None."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +96,7 @@ class BlockData:
                 (inputs.to(torch.float32) - self.mean) / self.std,
                 part.labels.gather(1, positions),
                 None if part.weights is None else part.weights.gather(1, positions),
+                None if part.wrong is None else part.wrong.gather(1, positions),
             )
 
     def whole(self, part: Part) -> Iterator[InputBatch]:
@@ -166,10 +172,16 @@ def block_data(
     def stack(arrays: Sequence[npt.NDArray[Any]]) -> Tensor:
         return torch.from_numpy(np.stack(arrays)).to(device)
 
-    def part(rows: Sequence[npt.NDArray[np.int64]], *, weighted: bool = False) -> Part:
+    def part(rows: Sequence[npt.NDArray[np.int64]], *, training: bool = False) -> Part:
         labels = [run.examples.labels[row] for run, row in zip(runs, rows, strict=True)]
-        weights = [run.weights for run in runs if run.weights is not None] if weighted else []
-        return Part(inputs, stack(rows), stack(labels), stack(weights) if weights else None)
+        if not training:
+            return Part(inputs, stack(rows), stack(labels))
+        weights = [run.weights for run in runs if run.weights is not None]
+        wrong = [
+            run.examples.wrong[row] if run.examples.wrong is not None else np.zeros(len(row), np.bool_)
+            for run, row in zip(runs, rows, strict=True)
+        ]
+        return Part(inputs, stack(rows), stack(labels), stack(weights) if weights else None, stack(wrong))
 
     def official(examples: Examples, inputs: Tensor | PictureStream) -> Part:
         everything, labels = np.arange(len(examples)), truest_labels(examples)
@@ -191,7 +203,7 @@ def block_data(
     elif clean_validation:
         selection = clean(held_out)
     return BlockData(
-        train=part([run.split.train for run in runs], weighted=True),
+        train=part([run.split.train for run in runs], training=True),
         validation=validation,
         selection=selection,
         test=tested,

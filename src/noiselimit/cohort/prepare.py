@@ -11,6 +11,8 @@ import numpy.typing as npt
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.lazy import Inputs, LazyInputs
 from noiselimit.errors import InputError
+from noiselimit.information import entropy_of_posteriors
+from noiselimit.noise import NoNoise
 from noiselimit.spec import RunSpec, problem
 from noiselimit.split import Split, split_examples
 
@@ -33,6 +35,8 @@ class PreparedRun:
     """Of the training inputs: per channel [channels, 1, 1] for images, per feature [features] for vectors."""
     weights: Floats | None = None
     """[train] how much the training examples count, 1 on average; None: all alike."""
+    noise_entropy: float | None = None
+    """H(y|x) of the training labels in bits per label, where the noise is known."""
 
 
 def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
@@ -59,8 +63,19 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
     labels[split.test] = data.examples.labels[split.test]
     mean, std = _standardisation(data, split.train)
     return PreparedRun(
-        dataclasses.replace(noisy, labels=labels), split, mean, std, _weights(data.examples, split.train)
+        dataclasses.replace(noisy, labels=labels),
+        split,
+        mean,
+        std,
+        _weights(data.examples, split.train),
+        _noise_entropy(spec, data.examples, split.train),
     )
+
+
+def _noise_entropy(spec: RunSpec, examples: Examples, train: npt.NDArray[np.int64]) -> float | None:
+    """Of the noise that was added; labels that came as they are have noise that nobody knows."""
+    posteriors = None if isinstance(spec.noise, NoNoise) else spec.noise.posteriors(examples, spec.seed)
+    return None if posteriors is None else float(entropy_of_posteriors(posteriors[train]))
 
 
 def _standardisation(data: DataSet, train: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:

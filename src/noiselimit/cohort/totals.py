@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from noiselimit.meter import predictor_bits
+
 
 @dataclass(frozen=True, eq=False)
 class EpochTotals:
@@ -14,18 +16,48 @@ class EpochTotals:
     """float64 [K], summed over examples."""
     correct: Tensor
     """int64 [K]: given labels hit while training."""
+    fitted: Tensor
+    """int64 [K]: wrong labels hit while training, where it is known which are wrong."""
+    unsure: Tensor
+    """float64 [K]: entropies in bits of the predictor's probabilities; 0 in rows without predictor."""
+    square_norm: Tensor
+    """float64 [K]: ‖μ‖² of the predicted gradients, likewise."""
     first_bad: Tensor
     """int64 [K]: first step whose loss was not finite, or −1."""
 
     @classmethod
     def zeros(cls, rows: int, device: torch.device) -> "EpochTotals":
+        def sums(dtype: torch.dtype) -> Tensor:
+            return torch.zeros(rows, dtype=dtype, device=device)
+
         return cls(
-            torch.zeros(rows, dtype=torch.float64, device=device),
-            torch.zeros(rows, dtype=torch.int64, device=device),
-            torch.full((rows,), -1, dtype=torch.int64, device=device),
+            loss=sums(torch.float64),
+            correct=sums(torch.int64),
+            fitted=sums(torch.int64),
+            unsure=sums(torch.float64),
+            square_norm=sums(torch.float64),
+            first_bad=sums(torch.int64) - 1,
         )
 
-    def add(self, losses: Tensor, logits: Tensor, labels: Tensor, step: Tensor) -> None:
+    @torch.no_grad()
+    def add(
+        self,
+        losses: Tensor,
+        logits: Tensor,
+        predicted: Tensor | None,
+        labels: Tensor,
+        wrong: Tensor | None,
+        step: Tensor,
+    ) -> None:
+        """Count one step: [K] losses, [K, B, C] logits, [P, B, C] of predictors, [K, B] labels and flags."""
+        hit = logits.argmax(-1) == labels
         self.loss.add_(losses.to(torch.float64) * labels.shape[1])
-        self.correct.add_((logits.argmax(-1) == labels).sum(1))
+        self.correct.add_(hit.sum(1))
+        if wrong is not None:
+            self.fitted.add_((hit & wrong).sum(1))
+        if predicted is not None:
+            rows = len(predicted)
+            mu = logits[:rows].softmax(-1) - predicted.softmax(-1)
+            self.unsure[:rows].add_(predictor_bits(predicted).sum(1))
+            self.square_norm[:rows].add_(mu.square().sum((1, 2)))
         self.first_bad.copy_(torch.where((self.first_bad < 0) & ~losses.isfinite(), step, self.first_bad))

@@ -65,6 +65,7 @@ def train_cohort(
                 data.examples.input_shape,
                 data.examples.class_names,
                 [parents[i] for i in share],
+                [prepared[i].noise_entropy for i in share],
             )
             for finished in block.train(lambda row, record: hear(share[row], record), stop.is_set):
                 with turn:

@@ -110,7 +110,9 @@ def _check_draws(path: str, network: nn.Module) -> None:
 
 def draws_when_pooling(layer: nn.Module) -> bool:
     """Whether it pools at random places, which it does in evaluation too."""
-    return isinstance(layer, nn.FractionalMaxPool2d | nn.FractionalMaxPool3d) and layer._random_samples is None
+    return (
+        isinstance(layer, nn.FractionalMaxPool2d | nn.FractionalMaxPool3d) and layer._random_samples is None
+    )
 
 
 def _check_output(path: str, found: Any, batch: int, classes: int, when: str = "") -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import Examples
+from noiselimit.information import entropy, entropy_of_posteriors, entropy_of_transition
 from noiselimit.noise.base import Matrix, Noise
 
 
@@ -66,23 +67,17 @@ def preview(examples: Examples, noise: Noise, seed: int) -> Preview:
     if posteriors is None or not np.array_equal(clean, examples.labels):
         sizes = counts.sum(axis=1)
         present = sizes > 0
-        bits = entropy_bits(_shares(counts)[present]) @ sizes[present] / sizes.sum()
+        bits = entropy(_shares(counts)[present]) @ sizes[present] / sizes.sum()
         return Preview(examples.class_names, counts, expected, float(bits), bits_are_estimated=True)
-    bits = entropy_bits(posteriors).mean()
+    bits = entropy_of_posteriors(posteriors)
     return Preview(examples.class_names, counts, expected, float(bits), bits_are_estimated=False)
 
 
 def preview_classes(class_names: Sequence[str], noise: Noise) -> Preview:
     """The same without data: the noise's own matrix, and the bits of equally frequent classes."""
     matrix = noise.transition(class_names)
-    bits = float(entropy_bits(matrix).mean())
+    bits = float(entropy_of_transition(matrix))
     return Preview(tuple(class_names), None, matrix, bits, bits_are_estimated=False)
-
-
-def entropy_bits(probabilities: Matrix) -> npt.NDArray[np.float64]:
-    """−Σ p log₂ p of each row of [n, k]."""
-    logarithms = np.log2(np.where(probabilities > 0, probabilities, 1))
-    return np.asarray(-(probabilities * logarithms).sum(axis=1), np.float64) + 0.0  # no negative zero
 
 
 def _mean_by_class(posteriors: Matrix, clean: npt.NDArray[np.int64], classes: int) -> Matrix:

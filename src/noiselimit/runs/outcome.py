@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from noiselimit.cohort.outcome import Finished, Scores
+from noiselimit.cohort.outcome import Finished, Record, Scores
 from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import highest_value
@@ -80,6 +80,13 @@ def _judge(said: Scores) -> np.ndarray[Any, np.dtype[np.float32]]:
     return (said.classifier if said.predictor is None else said.predictor).numpy()
 
 
+def _entropy_source(prepared: PreparedRun, last: Record | None) -> str | None:
+    """Where H(y|x) is from: the noise that was added, or an estimate from the predictor's uncertainty."""
+    if last is None or last["noise_entropy"] is None:
+        return None
+    return "predictor" if prepared.noise_entropy is None else "noise"
+
+
 def _metrics(spec: RunSpec, prepared: PreparedRun, finished: Finished, data: DataSet) -> dict[str, Any]:
     chose = data.validation if spec.validation_labels == "clean" else None
     train = prepared.split.train
@@ -103,6 +110,10 @@ def _metrics(spec: RunSpec, prepared: PreparedRun, finished: Finished, data: Dat
         "validation_examples": len(prepared.split.validation if chose is None else chose),
         "test_examples": len(data.test) if data.test else len(prepared.split.test),
         "wrong_labels": None,
+        "memorised_bits": last["memorised_bits"] if last else None,
+        "noise_entropy": last["noise_entropy"] if last else None,
+        "noise_entropy_source": _entropy_source(prepared, last),
+        "capacity_bits": last["capacity_bits"] if last else None,
     }
     if finished.transition is not None:
         metrics["transition"] = [[round(p, 6) for p in row] for row in finished.transition.tolist()]
