@@ -35,7 +35,7 @@ class RunLine:
     best_epoch: int | None = None
     """The epoch that was kept."""
     history: Sequence[Mapping[str, float | None]] = ()
-    """One row an epoch: epoch and, where known, train_accuracy, validation_accuracy, test_accuracy."""
+    """One row an epoch: epoch and, where known, the accuracies and memorised_bits of noise_entropy."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What else tells this run from the others on the page, such as its learning rate, for reading."""
     note: str = ""

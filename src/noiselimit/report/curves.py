@@ -15,6 +15,10 @@ _CURVES = {
 }
 
 
+LEVEL = 0.05
+"""Seeds split the data differently, so the entropy of one noise differs a little from run to run."""
+
+
 @dataclass(frozen=True)
 class Curve:
     """A heading and the chart below it."""
@@ -55,11 +59,36 @@ def learning_curves(report: Report, *, standalone: bool = False) -> list[Curve]:
     return curves
 
 
+def memorisation_curve(report: Report, *, standalone: bool = False) -> Curve | None:
+    """Bits per label that the training error implies, if the runs are typical; None where nobody knows."""
+    bits = [value for run in report.runs for value in _values(run, "memorised_bits")]
+    if not bits:
+        return None
+    entropies = [value for run in report.runs for value in _values(run, "noise_entropy")]
+    most = max(entropies)
+    # One level where the noise is known; an estimate changes from epoch to epoch and has none.
+    reference = (most, f"all there is: {most:.2f}") if most - min(entropies) < LEVEL * most else None
+    heading = "Memorised bits per label, at least"
+    svg = line_chart(
+        [_line(run, "memorised_bits") for run in report.runs],
+        title=f"{heading}, per epoch",
+        x_label="epoch",
+        y_label="",
+        y_span=(0.0, max(1.05 * most, 0.1)),
+        y_format=lambda value: f"{value:.3g}",
+        reference=reference,
+        standalone=standalone,
+    )
+    return Curve(heading, svg)
+
+
 def curve_hint(report: Report) -> str:
     """How to read the curves."""
     runs, parts = report.runs, []
     if known(report.wrong_share) and any(_values(run, "train_accuracy") for run in runs):
         parts.append("Training accuracy above the share of right labels is memorising.")
+    if any(_values(run, "memorised_bits") for run in runs):
+        parts.append("The bits are what the training error implies, if these runs are typical.")
     if any(run.chosen and run.best_epoch is not None for run in runs):
         parts.append("The dot is the chosen epoch.")
     if any(_emphasis(run) == "faint" for run in runs):

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from noiselimit.files import atomic_file
 from noiselimit.report.charts import Bars, histogram
 from noiselimit.report.content import Report, RunLine, Suspect
-from noiselimit.report.curves import curve_hint, learning_curves
+from noiselimit.report.curves import Curve, curve_hint, learning_curves, memorisation_curve
 from noiselimit.report.pictures import data_uri
 from noiselimit.report.wording import DASH, decimal, known, legal, percent, plain, run_name, shorten, symbol
 
@@ -38,7 +38,7 @@ def render(report: Report) -> str:
         report=report,
         style=Markup(_file("chart.css") + _file("style.css")),
         table=_table(report.runs),
-        curves=[(curve.heading, Markup(curve.svg)) for curve in learning_curves(report)],
+        curves=[(curve.heading, Markup(curve.svg)) for curve in _curves(report)],
         curve_hint=curve_hint(report),
         gap=_gap(report),
         suspects=[_card(suspect) for suspect in report.suspects],
@@ -55,6 +55,11 @@ def _file(name: str) -> str:
 class _Row:
     run: RunLine
     cells: list[str]
+
+
+def _curves(report: Report) -> list[Curve]:
+    memorised = memorisation_curve(report)
+    return [*learning_curves(report), *([] if memorised is None else [memorised])]
 
 
 @dataclass(frozen=True)
