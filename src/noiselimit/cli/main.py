@@ -71,7 +71,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _interrupted() if code == INTERRUPTED else int(code or 0)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
-    except (BrokenPipeError, SystemExit):  # the parser and rich turn the first into the second
+    except (BrokenPipeError, SystemExit) as error:  # the parser and rich turn the first into the second
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            return _refuse(f"code of your own ended the program (SystemExit: {error.code}): repair it first.")
         _drop_output()
         return NOBODY_READS
     except InputError as error:

@@ -7,22 +7,26 @@ from torch import Tensor, nn
 # The package, whose NETWORKS are read when called: it imports this file before it knows them.
 from noiselimit import networks
 from noiselimit.errors import InputError, number, unknown
-from noiselimit.networks.dotted import is_dotted
+from noiselimit.networks.dotted import canonical, is_dotted
 from noiselimit.networks.dropout import dropout_keys
-from noiselimit.networks.foreign import check_network, foreign_network
+from noiselimit.networks.foreign import foreign_network
+from noiselimit.networks.foreign_checks import check_network
 from noiselimit.networks.frozen import FrozenFeatures, check_features, features_module
 from noiselimit.networks.generator import seeded_generator
 from noiselimit.networks.head import remove_head_bias
 from noiselimit.networks.initial import Role, initial_state, own_state
 from noiselimit.randomness import Stream, step_key, stream_key
 
-__all__ = ["Architecture", "check_name", "is_dotted"]
+__all__ = ["Architecture", "canonical", "check_name", "is_dotted"]
 
 
 def check_name(name: object) -> None:
     """Refuse what is neither a registered name nor written as a dotted path; imports nobody's code."""
     if not is_dotted(name) and name not in list(networks.NETWORKS):  # a list, for what cannot be hashed
-        raise unknown("network", name, networks.NETWORKS)
+        sentence = str(unknown("network", name, networks.NETWORKS))
+        raise InputError(
+            f"{sentence[:-1]}, or a network of your own, written as 'package.module:factory'{sentence[-1]}"
+        )
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,9 @@ class Architecture:
             raise InputError(
                 f"features '{self.features}' is no dotted path: write it as 'package.module:factory'."
             )
+        object.__setattr__(self, "name", canonical(self.name))
+        if self.features is not None:
+            object.__setattr__(self, "features", canonical(self.features))
         if self.dropout and is_dotted(self.name):
             raise InputError(
                 f"dropout is {self.dropout:g}, but '{self.name}' is a network of your own: put dropout into "

@@ -1,7 +1,8 @@
 """Dotted paths of somebody else's factories. A path is only text until `load` imports it and so runs code."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ def is_dotted(name: object) -> bool:
     module, colon, factory = name.partition(":")
     parts = [*module.split("."), *(factory.split(".") if colon else [])]
     return len(parts) > 1 and all(part.isidentifier() for part in parts)
+
+
+def canonical(name: str) -> str:
+    """'package.module.factory' as 'package.module:factory': one network, one run. Other names stay."""
+    return ":".join(_split(name)) if is_dotted(name) else name
 
 
 def load(what: str, path: str) -> Callable[..., Any]:
@@ -53,19 +59,30 @@ def _split(path: str) -> tuple[str, str]:
 
 def _imported(what: str, path: str, module: str) -> Any:
     try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
-            raise InputError(
-                f"{what} '{path}': there is no module '{error.name}', so install it or start in the folder "
-                "where it lies."
-            ) from None
-        raise InputError(f"{what} '{path}' cannot be imported ({said(error)}): repair it first.") from error
-    except Exception as error:  # importing runs somebody's code, which may do anything
-        raise InputError(f"{what} '{path}' cannot be imported ({said(error)}): repair it first.") from error
+        with somebodys_code(f"{what} '{path}' cannot be imported ({{}}): repair it first."):
+            return import_module(module)
+    except InputError as error:
+        missing = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+        if missing is None or not f"{module}.".startswith(f"{missing}."):
+            raise
+        remedy = "install it or start in the folder where it lies"
+        if module.endswith(".py"):
+            remedy = "write the path without '.py'"
+        raise InputError(f"{what} '{path}': there is no module '{missing}', so {remedy}.") from None
 
 
-def said(error: Exception) -> str:
+@contextmanager
+def somebodys_code(sentence: str) -> Iterator[None]:
+    """Whatever goes wrong in here is said in this sentence, whose {} it fills; also an attempt to exit."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # somebody's code may do anything
+        raise InputError(sentence.replace("{}", said(error))) from error
+
+
+def said(error: BaseException) -> str:
     """The error in one line."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from noiselimit.errors import InputError
-from noiselimit.networks.dotted import said
 from noiselimit.networks.foreign import built_by
+from noiselimit.networks.foreign_checks import called
+from noiselimit.networks.foreign_layers import check_state, draws_when_pooling
 
 
 class _Flattened(nn.Module):
@@ -45,15 +46,12 @@ def features_module(path: str, input_shape: tuple[int, ...], seed: int) -> nn.Mo
 
 def check_features(path: str, features: nn.Module, input_shape: tuple[int, ...]) -> int:
     """How many features there are of one input, or an error; asked of two blank inputs."""
-    features.eval()
-    try:
-        with torch.no_grad():
-            found = features(torch.zeros(2, *input_shape))
-    except Exception as error:  # somebody's code may do anything
+    check_state("features", path, features)
+    if any(draws_when_pooling(layer) for layer in features.modules()):
         raise InputError(
-            f"features '{path}' fail on inputs of shape {list(input_shape)} ({said(error)}): "
-            "repair them first."
-        ) from error
+            f"features '{path}' pool at places drawn from torch's generator: use another kind of pooling."
+        )
+    found = called("features", path, features.eval(), torch.zeros(2, *input_shape))
     if not isinstance(found, Tensor) or found.dim() < 2 or len(found) != 2 or not found.is_floating_point():
         shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise InputError(

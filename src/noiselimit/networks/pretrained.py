@@ -14,7 +14,6 @@ from noiselimit.networks.dropout import without_draws
 from noiselimit.networks.head import HEADS
 
 _PICKLES = {".pth", ".pt", ".bin", ".ckpt", ".pkl", ".pickle", ".tar"}
-_HEAD = {f"{head}.{part}" for head in HEADS for part in ("weight", "bias")}
 
 
 @dataclass(frozen=True)
@@ -68,29 +67,49 @@ def read_weights_file(path: str | Path) -> WeightsFile:
 
 
 def with_pretrained(state: Mapping[str, Tensor], weights: WeightsFile) -> dict[str, Tensor]:
-    """The state dict with the file's weights in it; a head for other classes keeps its fresh draw."""
+    """The state dict with the file's weights in it; a head for other classes, or none, stays fresh."""
     if weights.tensors is None:
         raise InputError(f"the weights of {weights.name} are not at hand: give the file again.")
     found = without_draws(weights.tensors)
+    wanted = without_draws(state)
+    head = _head_names(state)
+    if _for_other_classes(head, state, found):
+        wanted = {name: fresh for name, fresh in wanted.items() if name not in head}
     taken = {}
-    for name, fresh in without_draws(state).items():
+    for name, fresh in wanted.items():
         tensor = found.get(name)
         if tensor is not None and tensor.shape == fresh.shape:
             taken[name] = tensor.to(fresh.dtype)
-        elif not _may_differ(name, fresh, tensor):
+        elif tensor is not None or not name.endswith("num_batches_tracked"):  # which old files lack
             has = "has no such tensor" if tensor is None else f"has {list(tensor.shape)}"
             raise _misfit(weights, f"'{name}' should be {list(fresh.shape)}, but the file {has}")
-    foreign = sorted(name for name in found if name not in state and name not in _HEAD)
+    foreign = sorted(name for name in found if name not in state and name not in head)
     if foreign:
         raise _misfit(weights, f"the network has no '{foreign[0]}'")
     return {**state, **taken}
 
 
-def _may_differ(name: str, fresh: Tensor, tensor: Tensor | None) -> bool:
-    """Heads of another number of classes or none, and counts of batches, which old files lack."""
-    if tensor is None:
-        return name in _HEAD or name.endswith("num_batches_tracked")
-    return name in _HEAD and tensor.shape[1:] == fresh.shape[1:] and tensor.dim() == fresh.dim()
+def _head_names(state: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """Names of the last layer's weight and bias, which it may lack; none where no layer is called a head."""
+    for name in HEADS:
+        weight = state.get(f"{name}.weight")
+        if weight is not None and weight.dim() == 2:
+            return f"{name}.weight", f"{name}.bias"
+    return ()
+
+
+def _for_other_classes(
+    head: tuple[str, ...], state: Mapping[str, Tensor], found: Mapping[str, Tensor]
+) -> bool:
+    """Whether the file's head, as far as it has one, is all of it for another number of classes."""
+    given = {name: found[name] for name in head if name in found}
+    if not given:
+        return True
+    weight = given.get(head[0])
+    if weight is None or weight.dim() != 2 or weight.shape[1:] != state[head[0]].shape[1:]:
+        return False
+    others = {tuple(tensor.shape) for name, tensor in given.items() if name != head[0]}
+    return len(weight) != len(state[head[0]]) and others <= {(len(weight),)}
 
 
 def _misfit(weights: WeightsFile, what: str) -> InputError:
