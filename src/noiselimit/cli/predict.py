@@ -14,7 +14,7 @@ def predict(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Data set, picture, folder of them, or .npz, .csv, .tsv or .parquet file; labels not needed.",
+            help="Data set, picture, folder of them, .npz, .csv, .tsv or .parquet file; labels not needed.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv or .parquet.")] = Path(
