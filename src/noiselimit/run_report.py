@@ -101,6 +101,8 @@ def readable(value: Any) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, dict) and len(value) == 1 and isinstance(text := next(iter(value.values())), str):
+        return f"{next(iter(value))}:{text}"  # as it is typed: given:worst
     if isinstance(value, dict):
         return ", ".join(f"{key} {readable(inner)}" for key, inner in value.items()) or "none"
     if isinstance(value, list):

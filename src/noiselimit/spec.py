@@ -17,7 +17,7 @@ from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, number, unknown
 from noiselimit.methods import METHODS, get_method
 from noiselimit.networks import fitting_network
-from noiselimit.networks.architecture import Architecture, check_name, is_dotted
+from noiselimit.networks.architecture import Architecture, canonical, check_name, is_dotted
 from noiselimit.networks.initial import Role
 from noiselimit.networks.pretrained import WeightsFile, read_weights_file
 from noiselimit.noise import Noise, as_noise, noise_from_json, noise_to_json
@@ -131,6 +131,9 @@ class RunSpec:
                 f"predictor_features is {self.predictor_features!r}: give the dotted path of a factory, "
                 "such as mypackage.features:build."
             )
+        for name in ("network", "predictor_network", "predictor_features"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, canonical(getattr(self, name)))
         find("optimiser", self.optimiser, OPTIMISERS)
         for name, known in _NAMES.items():
             if getattr(self, name) not in list(known):  # a list, for values that cannot be hashed

@@ -49,7 +49,9 @@ def test_seeds_draw_differently_and_nothing_is_left_to_chance(command):
 
 
 def test_json_has_everything(command, table):
-    answer = command("noise", "--data", table, "--noise", "none,instance:0.3", "--json")
+    labels = np.load(table)["labels"]
+    np.savez("known.npz", **np.load(table), clean_labels=labels)
+    answer = command("noise", "--data", "known.npz", "--noise", "none,instance:0.3", "--json")
     nothing, instance = json.loads(answer.out)
     assert nothing["noise"] == "none"
     assert nothing["wrong"] == nothing["expected_wrong"] == nothing["bits"] == 0
@@ -61,6 +63,16 @@ def test_json_has_everything(command, table):
     assert len(instance["wrong_by_class"]) == 3
     assert 0 < instance["bits"] < 1
     assert not instance["bits_are_estimated"]
+
+
+def test_where_clean_labels_are_not_known_none_is_called_wrong(command, table):
+    out = command("noise", "--data", table, "--noise", "none").out
+    assert "clean labels are not" in " ".join(out.split())
+    assert "0.0" not in out
+    (found,) = json.loads(command("noise", "--data", table, "--noise", "none", "--json").out)
+    assert found["wrong"] is found["expected_wrong"] is found["bits"] is None
+    assert found["wrong_by_class"] == [None] * 3
+    assert found["counts"] == [[20, 0, 0], [0, 20, 0], [0, 0, 20]]
 
 
 def test_several_noises_one_after_another(command):

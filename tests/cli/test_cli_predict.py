@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from noiselimit import load_run
+from noiselimit import load_data, load_run
+from noiselimit.data.reading import Reading
 
 
 @pytest.mark.parametrize("name", ["predictions.csv", "below/predictions.parquet"])
@@ -65,7 +66,9 @@ def test_a_table_for_a_run_that_was_trained_on_none(command, one_run, tmp_path):
     assert "new.csv: the run was not trained on a table with named columns;" in answer.err
 
 
-def test_pictures_from_files_keep_their_names(command, tmp_path):
+@pytest.fixture
+def picture_run(command, tmp_path):
+    """A run on twenty pictures of several sizes in `pictures`, brought to 8 × 8 pixels."""
     for number in range(20):
         folder = tmp_path / "pictures" / ("dark" if number % 2 else "light")
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,13 +76,46 @@ def test_pictures_from_files_keep_their_names(command, tmp_path):
         Image.new("L", (9 + number % 3, 8), shade).save(folder / f"{number:02}.png")
     options = ["--resize", "8", "--method", "ce", "--epochs", "1", "--quiet"]
     assert command("train", "--data", "pictures", *options).code == 0
-    run = next((tmp_path / "runs").glob("ce*"))
+    return next((tmp_path / "runs").glob("ce*"))
+
+
+def test_pictures_from_files_keep_their_names(command, tmp_path, picture_run):
     (tmp_path / "pictures" / "dark" / "01.png").write_bytes(b"no picture")
-    assert command("predict", run, "pictures", "--resize", "8").code == 2
-    answer = command("predict", run, "pictures", "--resize", "8", "--skip-bad-images")
+    assert command("predict", picture_run, "pictures", "--resize", "8").code == 2
+    answer = command("predict", picture_run, "pictures", "--resize", "8", "--skip-bad-images")
     assert (answer.code, answer.out) == (0, "19 predictions written to predictions.csv\n")
     assert "01.png" in answer.err
     table = pd.read_csv("predictions.csv")
     assert list(table.columns) == ["index", "name", "predicted_label", "predicted_class", "probability"]
     assert table["name"][0].endswith("03.png")
     assert table["name"].nunique() == 19
+
+
+def test_new_pictures_need_no_classes_and_no_size(command, tmp_path, picture_run):
+    (tmp_path / "new").mkdir()
+    Image.new("RGB", (50, 40), (230, 230, 230)).save(tmp_path / "new" / "b.jpg")
+    Image.new("L", (8, 8), 30).save(tmp_path / "new" / "a.png")
+    answer = command("predict", picture_run, "new")
+    assert (answer.code, answer.out, answer.err) == (0, "2 predictions written to predictions.csv\n", "")
+    both = pd.read_csv("predictions.csv")
+    assert both["name"].tolist() == ["a.png", "b.jpg"]
+    assert command("predict", picture_run, "new/b.jpg").out == "1 predictions written to predictions.csv\n"
+    alone = pd.read_csv("predictions.csv")
+    assert alone["probability"][0] == pytest.approx(both["probability"][1], abs=1e-6)
+
+
+def test_the_picture_files_of_training_are_cut_as_in_training(command, picture_run):
+    command("predict", picture_run, "pictures")
+    found = pd.read_csv("predictions.csv")["probability"]
+    inputs = load_data("pictures", reading=Reading(resize=8)).examples.inputs
+    np.testing.assert_allclose(found, load_run(picture_run).predict_proba(inputs).max(1), rtol=1e-5)
+
+
+def test_bytes_for_a_run_on_fractions_of_them(command, tmp_path, write_table):
+    inputs = np.random.default_rng(0).random((60, 1, 8, 8), np.float32)
+    data = write_table(tmp_path / "fractions.npz", inputs=inputs)
+    assert command("train", "--data", data, "--method", "ce", "--epochs", "1", "--quiet").code == 0
+    Image.new("L", (8, 8), 30).save("a.png")
+    answer = command("predict", next((tmp_path / "runs").glob("ce*")), "a.png")
+    assert answer.code == 2
+    assert "inputs go up to 30, but the run was trained on values up to" in answer.err

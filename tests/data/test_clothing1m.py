@@ -183,3 +183,12 @@ def test_where_to_get_it(tmp_path, monkeypatch):
         load_data("clothing1m", tmp_path)
     with pytest.raises(InputError, match="its authors hand the files out themselves"):
         load_data("clothing1m", tmp_path, download=True)
+
+
+def test_a_class_of_bad_pictures_only(copy):
+    for key in (copy / "noisy_train_key_list.txt").read_text().split()[3::14]:
+        (copy / key).write_bytes(b"")
+    with pytest.raises(
+        InputError, match=r"all pictures of class .Garment 3. are missing or damaged; restore"
+    ):
+        load_data("clothing1m", copy, reading=Reading(skip_bad_images=True))

@@ -5,10 +5,12 @@ import os
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from noiselimit import augmentation
 from noiselimit.data import decoding
 from noiselimit.data.decoding import Cut, Header, check_picture, read_header, read_picture
 from noiselimit.data.lazy import View
@@ -187,3 +189,32 @@ def test_bombs_are_refused_before_they_are_decoded(save, monkeypatch):
 def test_another_size_than_the_others(save):
     with pytest.raises(InputError, match=r"has 20 × 12 pixels but others have 12 × 12; .*--resize"):
         read_picture(save(ramp()), Cut(12, 12))
+
+
+LAST = np.nextafter(1, 0)
+
+
+@pytest.mark.parametrize("where", [(0.5, 0.5), (0, 0), (0, LAST), (LAST, 0), (LAST, LAST), (0.2, 0.9)])
+@pytest.mark.parametrize("flip", [False, True])
+def test_unscaled_pictures_are_cut_as_the_device_cuts_those_in_memory(save, where, flip):
+    path, cut = save(ramp()), Cut(12, 20)
+    whole = read_picture(path, cut)
+    down, across = (torch.tensor([[value]], dtype=torch.float64) for value in where)
+    views = augmentation.Views(torch.tensor([[flip]]), down, across)
+    wanted = augmentation.cut(torch.from_numpy(whole)[None, None], views)[0, 0].numpy()
+    found = read_picture(path, cut, View(flip, *where))
+    assert np.array_equal(found, wanted)
+    if where == (0.5, 0.5) and not flip:
+        assert np.array_equal(found, whole)
+
+
+def test_unscaled_pictures_move_by_up_to_four_pixels_in_both_directions(save):
+    path, cut = save(ramp()), Cut(12, 20)
+    whole = read_picture(path, cut)
+    first, last = (read_picture(path, cut, View(False, where, where)) for where in (0, LAST))
+    assert np.array_equal(first[:, 4:, 4:], whole[:, :-4, :-4])
+    assert not first[:, :4].any()
+    assert not first[:, :, :4].any()
+    assert np.array_equal(last[:, :-4, :-4], whole[:, 4:, 4:])
+    assert not last[:, -4:].any()
+    assert not last[:, :, -4:].any()

@@ -109,3 +109,8 @@ def test_pictures_scaled_otherwise_are_not_alike():
         DataSet("toys", train, test)
     larger = make_examples(pictures.astype(np.int32) + 99, LABELS)
     assert DataSet("toys", larger, train).test is train  # float32 and uint8, on one scale
+
+
+def test_class_names_that_no_file_could_hold():
+    with pytest.raises(InputError, match=r"class name 'a\\udc80' is not valid text; rename the class"):
+        make_examples(np.zeros((2, 1)), [0, 1], class_names=["a\udc80", "b"])

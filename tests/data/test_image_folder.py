@@ -5,10 +5,11 @@ import pytest
 from PIL import Image
 
 from noiselimit.data import image_folder
-from noiselimit.data.lazy import LazyInputs
+from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data, load_inputs
+from noiselimit.data.sources import load_data
+from noiselimit.data.unlabelled import load_inputs
 from noiselimit.errors import InputError
 
 
@@ -181,7 +182,50 @@ def test_nothing_but_bad_pictures(tmp_path):
         load_data(tmp_path, reading=Reading(skip_bad_images=True))
 
 
-@pytest.mark.parametrize("resize", [0, -3])
+@pytest.mark.parametrize("resize", [0, -3, 100_000, 2.5, True])
 def test_an_impossible_size(animals, resize):
-    with pytest.raises(InputError, match=f"^--resize is {resize}: give a number ≥ 1"):
+    with pytest.raises(
+        InputError, match=f"^--resize is {resize}: give a whole number of pixels from 1 to 2048"
+    ):
         load_data(animals, reading=Reading(resize=resize))
+
+
+def test_streamed_and_scaled_pictures_leave_the_window_room_in_both_directions(tmp_path, monkeypatch):
+    pixels = np.random.default_rng(1).integers(0, 256, (64, 64), np.uint8)
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        Image.fromarray(pixels).save(tmp_path / name / "1.png")
+    held = load_data(tmp_path, reading=Reading(resize=28))
+    assert held.resize == 28
+    monkeypatch.setattr(image_folder, "STREAM_ABOVE", 100)
+    streamed = load_data(tmp_path, reading=Reading(resize=28))
+    inputs = streamed.examples.inputs
+    assert (inputs.shape, inputs.cut.resize, streamed.resize) == ((2, 1, 28, 28), 32, 32)
+    scaled = np.asarray(Image.fromarray(pixels).resize((32, 32), Image.Resampling.BILINEAR))
+    for down in (0, 0.5, 0.99):
+        for across in (0, 0.5, 0.99):
+            top, left = (int(where * 5) for where in (down, across))
+            window = inputs.read(0, View(False, down, across))[0]
+            assert np.array_equal(window, scaled[top : top + 28, left : left + 28])
+
+
+def test_a_validation_folder_that_is_not_used_by_itself_is_told_of(tmp_path):
+    for place in ("train/cat", "train/dog", "val/dog", "test/cat"):
+        write(tmp_path / place / "a.png")
+    (note,) = load_data(tmp_path).notes
+    assert "1 pictures for validation choose the epoch only with --validation-labels clean" in note
+
+
+@pytest.mark.parametrize("places", [["test/cat", "val/cat"], ["test/cat", "test/dog"], ["test", "val"]])
+def test_parts_without_one_to_train_on(tmp_path, places):
+    for place in places:
+        write(tmp_path / place / "a.png")
+    with pytest.raises(InputError, match=r"there is test.* but no train; put pictures to train on there"):
+        load_data(tmp_path)
+
+
+def test_a_class_of_bad_pictures_only(animals):
+    for path in (animals / "dog").glob("?.*"):
+        path.write_bytes(b"no picture")
+    with pytest.raises(InputError, match="all pictures of class 'dog' are missing or damaged; restore some"):
+        load_data(animals, reading=Reading(skip_bad_images=True))

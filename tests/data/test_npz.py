@@ -144,3 +144,9 @@ def test_damage_is_noticed_or_harmless(tmp_path_factory, data, cut):
         return
     assert np.array_equal(examples.inputs, INPUTS)
     assert np.array_equal(examples.labels, LABELS)
+
+
+def test_class_names_that_no_file_could_hold(save):
+    names = np.array(["a", "b\ud800"])
+    with pytest.raises(InputError, match=r"class name 'b\\ud800' is not valid text; rename the class"):
+        read_npz(save(inputs=np.zeros((2, 1)), labels=[0, 1], class_names=names))

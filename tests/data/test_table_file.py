@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from noiselimit.data.columns import Categorical, Numeric
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data, load_inputs
+from noiselimit.data.sources import load_data
 from noiselimit.data.table import Table
 from noiselimit.data.table_file import read_table_file, read_table_inputs
+from noiselimit.data.unlabelled import load_inputs
 from noiselimit.errors import InputError
 
 ROWS = "size,colour,label\n1,grün,2\n2.5,,1\n-3,blau,10\n4,blau,2\n5,grün,1\n"
@@ -209,3 +210,43 @@ def test_damaged_files_get_a_sentence_or_are_read(tmp_path_factory, data, cut, k
     except InputError:
         return
     assert np.isfinite(examples.inputs).all()
+
+
+def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_none(tmp_path):
+    frame = pd.DataFrame({"age": [1, 2, 3, 4], "size": [5, 6, 7, 8], "label": ["a", "b", "a", "b"]})
+    plain = read_table_file(_saved(frame, tmp_path / "plain.parquet"))
+    for indexed in (
+        frame.set_index("age"),
+        frame[::-1].set_index(["age", "size"])[::-1],
+        frame.set_index("label"),
+    ):
+        data = read_table_file(_saved(indexed, tmp_path / "indexed.PARQUET"))
+        assert set(data.table.feature_names) == {"age", "size"}
+        assert data.examples.class_names == ("a", "b")
+    numbered = frame.sample(frac=1, random_state=0).sort_values("age").set_axis([7, 3, 9, 1])
+    assert read_table_file(_saved(numbered, tmp_path / "numbered.parquet")).fingerprint == plain.fingerprint
+
+
+def _saved(frame, path):
+    frame.to_parquet(path)
+    return path
+
+
+def test_blanks_around_labels_make_no_further_class(write):
+    data = read_table_file(write("x,label\n1,yes\n2,yes \n3, no\n4,no\n"))
+    assert data.examples.class_names == ("no", "yes")
+    assert data.examples.labels.tolist() == [1, 1, 0, 0]
+    with pytest.raises(InputError, match="column 'label' has no label in row 1"):
+        read_table_file(write("x,label\n1,yes\n2,  \n3,no\n4,no\n"))
+
+
+def test_weights_that_are_text(write):
+    with pytest.raises(InputError, match=r"column 'w' holds 'much' in row 1; give a number\.$"):
+        read_table_file(write("x,label,w\n1,a,1\n2,b,much\n3,a,2\n"), Reading(weight="w"))
+
+
+def test_a_named_index_of_consecutive_numbers_keeps_its_values(tmp_path):
+    frame = pd.DataFrame({"size": [5, 6, 7, 8], "label": list("abab")}, pd.RangeIndex(3, 11, 2, name="age"))
+    data = read_table_file(_saved(frame, tmp_path / "indexed.parquet"))
+    assert data.table.feature_names == ("size", "age")
+    assert data.examples.inputs[:, 1].tolist() == [3, 5, 7, 9]

@@ -39,7 +39,7 @@ def test_inputs_are_checked_by_the_network() -> None:
 
 def test_naming_code_does_not_run_it(tmp_path: Path) -> None:
     """Neither a spec nor an Architecture that mentions a dotted path imports it; checking does."""
-    (tmp_path / "trap.py").write_text("import sys\nsys.exit(42)\n")
+    (tmp_path / "trap.py").write_text("print('ran', flush=True)\nraise KeyboardInterrupt\n")
     script = (
         "import noiselimit.spec\nfrom noiselimit.networks import Architecture\n"
         "it = Architecture('trap:make', features='trap:make')\n"
@@ -48,5 +48,4 @@ def test_naming_code_does_not_run_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True
     )
-    assert done.stdout == "named\n"
-    assert done.returncode == 42
+    assert done.stdout == "named\nran\n"

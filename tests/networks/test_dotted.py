@@ -2,14 +2,16 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.errors import InputError
-from noiselimit.networks import NETWORKS, check_name, is_dotted
-from noiselimit.networks.dotted import load
+from noiselimit.networks import NETWORKS, Architecture, check_name, is_dotted
+from noiselimit.networks.dotted import canonical, load
+from noiselimit.spec import RunSpec
 
 Write = Callable[[str], str]
 
@@ -21,11 +23,12 @@ def test_dotted_paths(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "a", "a.", ":b", "a:", "a:b:c", "a b.c", "a.b-c", "./a.py:b", None, 3, [], {}]
+    "name",
+    ["", "a", "a.", ":b", "a:", "a:b:c", "a b.c", "a.b-c", "./a.py:b", "mynets", Path, None, 3, [], {}],
 )
 def test_what_is_no_dotted_path(name: object) -> None:
     assert not is_dotted(name)
-    with pytest.raises(InputError, match="unknown network"):
+    with pytest.raises(InputError, match=r"unknown network.*written as 'package\.module:factory'[.?]$"):
         check_name(name)
 
 
@@ -48,6 +51,23 @@ def test_both_spellings_lead_to_one_thing_in_the_working_folder(theirs: Write) -
     assert load("network", f"{name}:Box.make")() == 7
 
 
+@pytest.mark.parametrize(
+    ("name", "one"), [("a.b", "a:b"), ("a:b", "a:b"), ("a.b.c", "a.b:c"), ("a:b.c", "a:b.c"), ("mlp", "mlp")]
+)
+def test_of_two_spellings_one_is_kept(name: str, one: str) -> None:
+    assert canonical(name) == one
+    assert Architecture(name).name == one
+    spec = RunSpec(network=name, predictor_network=name, predictor_features="a.b", data="0")
+    same = RunSpec(network=one, predictor_network=one, predictor_features="a:b", data="0")
+    assert (spec, spec.hash) == (same, same.hash)
+
+
+def test_an_interrupt_is_not_taken_for_a_mistake(theirs: Write) -> None:
+    name = theirs("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        load("network", f"{name}:make")
+
+
 def test_the_working_folder_is_searched_last(theirs: Write) -> None:
     name = theirs("def make(): return 8\n")
     load("network", f"{name}:make")
@@ -64,6 +84,8 @@ def test_the_working_folder_is_searched_last(theirs: Write) -> None:
         ("make = 3", "{}:make", "is an int, which cannot be called: name a function"),
         ("import nowhere_at_all", "{}:make", "cannot be imported (ModuleNotFoundError: No module named"),
         ("raise RuntimeError('two\\nlines')", "{}:make", "cannot be imported (RuntimeError: two): repair"),
+        ("raise SystemExit", "{}:make", "cannot be imported (SystemExit): repair it first."),
+        ("", "{}.py:make", ".py', so write the path without '.py'."),
         ("def make(:", "{}:make", "cannot be imported (SyntaxError"),
     ],
 )

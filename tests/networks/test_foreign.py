@@ -169,10 +169,16 @@ def test_a_head_that_cannot_lose_its_bias_is_refused(theirs: Write, text: str) -
         ),
         ("return nn.Sequential(nn.Linear(5, 3), nn.Dropout(1.0))", "dropout is 1: give a number"),
         ("raise ValueError('too small')", "fails when called with ((5,), 3): ValueError: too small."),
+        ("raise SystemExit(4)", "fails when called with ((5,), 3): SystemExit: 4."),
+        ("return torch.jit.script(nn.Linear(5, 3))", "is compiled by torch.jit, or a part of it is: return"),
+        (
+            "return nn.Sequential(nn.Flatten(), torch.jit.trace(nn.Linear(5, 3), torch.zeros(2, 5)))",
+            "is compiled by torch.jit",
+        ),
         ("return make()", "fails when called with ((5,), 3): TypeError: make() missing 2 required"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Lazy modules")
+@pytest.mark.filterwarnings("ignore:Lazy modules", "ignore:.torch.jit")
 def test_what_is_wrong_is_said_in_one_sentence(theirs: Write, body: str, message: str) -> None:
     name = theirs(f"def make(shape, classes):\n    {body}\n")
     with pytest.raises(InputError) as caught:

@@ -80,11 +80,23 @@ def test_ones_own_network_on_ones_own_features_without_bias(theirs: Write, path:
     ("body", "message"),
     [
         ("return 3", "features '{}' returns int"),
-        ("return nn.Linear(3, 3)", "features '{}' fail on inputs of shape [1, 8, 8] (RuntimeError"),
+        ("return nn.Linear(3, 3)", "features '{}' fails on inputs of shape [1, 8, 8] (RuntimeError"),
         ("return nn.Flatten(0)", "features '{}' give [128] for a batch of 2 inputs"),
         ("return nn.Sequential(nn.Flatten(), nn.LSTM(64, 3))", "features '{}' give tuple for a batch"),
+        (
+            "one = nn.Linear(8, 8); return nn.Sequential(one, nn.ReLU(), one)",
+            "features '{}' has one tensor under two names, '0.weight' and '2.weight': give each place",
+        ),
+        (
+            "one = nn.BatchNorm2d(1, affine=False); return nn.Sequential(one, one)",
+            "one tensor under two names, '0.running_mean'",
+        ),
+        ("return nn.LazyLinear(4)", "features '{}' has no shape yet for 'weight': use layers that are not"),
+        ("return nn.FractionalMaxPool2d(2, 3)", "features '{}' pool at places drawn from torch's generator"),
+        ("raise SystemExit(3)", "features '{}' fails when called with ((1, 8, 8)): SystemExit: 3."),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Lazy modules")
 def test_bad_features_are_refused(theirs: Write, body: str, message: str) -> None:
     path = f"{theirs(f'def make(shape):{chr(10)}    {body}{chr(10)}')}:make"
     with pytest.raises(InputError) as caught:
@@ -95,3 +107,17 @@ def test_bad_features_are_refused(theirs: Write, body: str, message: str) -> Non
 def test_features_are_vectors_to_the_network(path: str) -> None:
     with pytest.raises(InputError, match="takes images, but the inputs are vectors of 16 features"):
         Architecture("small-cnn", features=path).check((1, 8, 8), 3)
+
+
+def test_layers_that_draw_in_training_alone_are_at_rest_in_features(theirs: Write) -> None:
+    path = f"{theirs('def make(shape): return nn.Sequential(nn.RReLU(), nn.Dropout2d())')}:make"
+    architecture = Architecture("linear", features=path)
+    architecture.check((1, 8, 8), 3)
+    module = architecture.build((1, 8, 8), 3).train()
+    inputs = torch.randn(5, 1, 8, 8)
+    assert torch.equal(module(inputs)[0], module(inputs)[0])
+
+
+def test_compiled_features_will_do(theirs: Write) -> None:
+    name = theirs("def make(shape): return torch.jit.trace(nn.Conv2d(1, 2, 3), torch.zeros(2, *shape))")
+    Architecture("linear", features=f"{name}:make").check((1, 8, 8), 3)

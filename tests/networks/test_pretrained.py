@@ -90,6 +90,24 @@ def test_a_head_without_bias_takes_the_weight_alone() -> None:
     assert torch.equal(mixed["head.weight"], state(1)["head.weight"])
 
 
+def test_a_file_without_a_head_leaves_it_fresh() -> None:
+    body = {name: tensor for name, tensor in state(1).items() if not name.startswith("head.")}
+    mixed = with_pretrained(state(0), weights(body))
+    assert equal(mixed, {name: body.get(name, fresh) for name, fresh in state(0).items()})
+
+
+def test_a_head_without_bias_for_other_classes_leaves_the_whole_head_fresh() -> None:
+    mixed = with_pretrained(state(0), weights(without(state(1, 10), "head.bias")))
+    assert all(torch.equal(mixed[name], state(0)[name]) for name in ("head.weight", "head.bias"))
+    assert torch.equal(mixed["hidden.0.weight"], state(1)["hidden.0.weight"])
+
+
+def test_a_hidden_layer_called_fc_is_no_head() -> None:
+    own = {"fc.weight": torch.zeros(4, 5), "head.weight": torch.zeros(3, 4), "head.bias": torch.zeros(3)}
+    with pytest.raises(InputError, match=r"'fc\.weight' should be \[4, 5\], but the file has no such tensor"):
+        with_pretrained(own, weights(without(own, "fc.weight")))
+
+
 def without(tensors: State, name: str) -> State:
     return {key: tensor for key, tensor in tensors.items() if key != name}
 
@@ -106,6 +124,18 @@ def without(tensors: State, name: str) -> State:
             "'convolutions.0.weight' should be [16, 1, 3, 3], but the file has [16, 3, 3, 3]",
         ),
         (state() | {"head.weight": torch.zeros(3, 64)}, "'head.weight' should be [3, 128], but the file has"),
+        (without(state(), "head.bias"), "'head.bias' should be [3], but the file has no such tensor"),
+        (
+            without(state(), "head.weight"),
+            "'head.weight' should be [3, 128], but the file has no such tensor",
+        ),
+        (without(state(classes=10), "head.weight"), "'head.weight' should be [3, 128], but the file has no"),
+        (state() | {"head.bias": torch.zeros(10)}, "'head.bias' should be [3], but the file has [10]"),
+        (
+            state() | {"head.weight": torch.zeros(10, 128)},
+            "'head.weight' should be [3, 128], but the file has [10, 128]",
+        ),
+        (state() | {"fc.weight": torch.zeros(3, 128)}, "the network has no 'fc.weight'"),
         (state() | {"layer9.weight": torch.zeros(1)}, "the network has no 'layer9.weight'"),
     ],
 )

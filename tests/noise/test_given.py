@@ -63,10 +63,32 @@ def test_a_file(tmp_path, name, content):
     assert noise_from_json(json.loads(json.dumps(noise_to_json(noise)))) == noise
 
 
-def test_class_names_that_look_like_numbers_are_names():
-    examples = make_examples(np.zeros((4, 1)), [0, 1, 2, 0], class_names=["2", "0", "1"])
-    assert GivenNoise.from_labels(["2", "0", "1", "1"]).draw(examples, 0).tolist() == [0, 1, 2, 2]
-    assert GivenNoise.from_labels([2, 0, 1, 1]).draw(examples, 0).tolist() == [2, 0, 1, 1]
+@pytest.mark.parametrize("kind", [int, str])
+def test_numbers_are_names_where_classes_are_called_so_in_whatever_file_they_are(tmp_path, kind):
+    examples = make_examples(np.zeros((4, 1)), [0, 1, 2, 0], class_names=["1", "2", "3"])
+
+    def drawn(*labels):
+        if kind is int:
+            path = write(tmp_path / "labels.NPY.npy", np.array(labels))
+        else:
+            path = write(tmp_path / "labels.TXT", "\n".join(map(str, labels)))
+        return parse_noise(f"given:{path}").draw(examples, 0).tolist()
+
+    assert drawn(3, 1, 2, 2) == [2, 0, 1, 1]
+    assert drawn(3, 3, 3, 1) == [2, 2, 2, 0]
+    assert drawn(0, 1, 2, 2) == [0, 1, 2, 2]
+    with pytest.raises(
+        InputError, match=r"labels may be names of classes or their numbers from 0, which differ"
+    ):
+        drawn(1, 1, 2, 2)
+    with pytest.raises(InputError, match="label in row 2 is 4, which is none of the 3 classes"):
+        drawn(1, 2, 4, 3)
+
+
+def test_where_names_are_the_numbers_both_ways_are_one():
+    examples = make_examples(np.zeros((3, 1)), [0, 1, 2])
+    assert GivenNoise.from_labels([1, 1, 2]).draw(examples, 0).tolist() == [1, 1, 2]
+    assert GivenNoise.from_labels(["1", "1", "2"]).draw(examples, 0).tolist() == [1, 1, 2]
 
 
 def test_other_labels_or_another_name_make_another_noise():

@@ -108,7 +108,8 @@ def test_text_that_is_no_mapping(text, sentence):
     [
         ("cta>dog:0.4", CIFAR10, r"^unknown class of pair noise 'cta': did you mean 'cat'\?"),
         ("cat>Dog:0.4", CIFAR10, r"^unknown class of pair noise 'Dog': did you mean 'dog'\?"),
-        ("cat>xyzzy:0.4", ("cat", "dog"), r"^unknown class of pair noise 'xyzzy': choose one of cat, dog"),
+        ("cat>xyzzy:0.4", ("cat", "dog"), r"^unknown class of pair noise 'xyzzy': choose one of dog"),
+        ("yes>yess:0.4", ("no", "yes"), r"^unknown class of pair noise 'yess': choose one of no\.$"),
         ("x>y>no:0.4", ODD, r"^unknown class of pair noise 'y>no': did you mean 'y>z'\?"),
         ("cat>cat:0.4", CIFAR10, r"^pair noise 'cat>cat' leads from a class to itself; name another"),
         (
@@ -133,3 +134,11 @@ def test_mappings_that_do_not_fit_the_classes(text, names, sentence):
 def test_a_sum_that_only_rounding_lifts_above_one_is_one():
     thirds = PairNoise({f"cat>{name}": 1 / 7 for name in CIFAR10 if name not in ("cat", "dog", "frog")})
     assert thirds.transition(CIFAR10)[3, 3] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "pairs", [3, None, "abc", "ab", [("a>b",)], [("a>b", 0.1, 2)], [3], {"a>b": "x"}, {}]
+)
+def test_what_is_no_mapping_in_python(pairs):
+    with pytest.raises(InputError, match=r"^pair noise "):
+        PairNoise(pairs)

@@ -152,6 +152,8 @@ def test_weights_are_read_without_the_outputs(copy: Path) -> None:
         ("metrics.json", {"gap_auc": "x"}),
         ("data.json", {"mean": [0.0]}),
         ("data.json", {"highest": "x"}),
+        ("data.json", {"resize": "x"}),
+        ("data.json", {"resize": -1}),
     ],
 )
 def test_altered_values_are_noticed(copy: Path, name: str, changes: dict[str, object]) -> None:

@@ -94,7 +94,7 @@ def _as_json(text: str, result: "Preview") -> dict[str, Any]:
         "wrong": result.wrong,
         "expected_wrong": result.expected_wrong,
         "wrong_by_class": _without_nan(result.wrong_by_class.tolist()),
-        "bits": result.bits,
+        "bits": _without_nan(result.bits),
         "bits_are_estimated": result.bits_are_estimated,
     }
 

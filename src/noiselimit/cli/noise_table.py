@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 MOST_CLASSES = 20  # that a table shows whole
 LARGEST = 20  # entries of a larger matrix
 RIGHT, WRONG = (15, 108, 171), (196, 80, 11)  # colours of labels that stay and that change, as in reports
+UNKNOWN = (
+    "labels stay as they are; how many of them are wrong is not known, because clean labels are not "
+    "(a table may have them in a column that --clean-label names)"
+)
 FAINTEST = 0.0005  # what would be written as 0.0
 
 
@@ -22,6 +26,9 @@ def print_preview(title: str, result: "Preview") -> None:
     """The title, the matrix in percent, the share of wrong labels and the bits."""
     from rich.text import Text
 
+    if not result.clean_is_known:
+        say(Text(title, style="bold"), UNKNOWN)
+        return
     table = _fitting_table(result)
     heading = "rows: clean label, columns: label after the noise, in percent of the row"
     if table is None:

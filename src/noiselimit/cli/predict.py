@@ -14,7 +14,7 @@ def predict(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Data set, folder, or .npz, .csv, .tsv or .parquet file; a file needs no labels.",
+            help="Data set, picture, folder of them, .npz, .csv, .tsv or .parquet file; labels not needed.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv or .parquet.")] = Path(
@@ -38,13 +38,13 @@ def predict(
 
     from noiselimit.cli.news import download_news
     from noiselimit.data.reading import Reading
-    from noiselimit.data.sources import load_unlabelled
+    from noiselimit.data.unlabelled import load_unlabelled
     from noiselimit.errors import InputError
     from noiselimit.files import atomic_file
     from noiselimit.predictions import prediction_table
     from noiselimit.runs import load_run
 
-    if out.suffix not in (".csv", ".parquet"):
+    if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
     loaded = load_run(run, trusted=trust)
     given = load_unlabelled(
@@ -54,13 +54,15 @@ def predict(
         download_news(),
         test=test,
         table=loaded.data.table,
+        shape=loaded.data.input_shape,
+        resize=loaded.data.resize,
         reading=Reading(resize=resize, skip_bad_images=skip_bad_images),
     )
     for note in given.notes:
         print(note, file=sys.stderr, flush=True)
     table = prediction_table(loaded, given.inputs, given.names)
     with atomic_file(out) as temporary:
-        if out.suffix == ".csv":
+        if out.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)
         else:
             table.to_parquet(temporary, index=False)

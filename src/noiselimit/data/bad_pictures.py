@@ -1,7 +1,7 @@
 """Pictures that are missing or damaged: an error, or left out and reported."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +66,17 @@ def good_pictures(
             f"{paths[0]}; name the folder that has them."
         )
     return kept, BadPictures(tuple(complaints[row] for row in bad), len(paths))
+
+
+def require_good_of_each(class_names: Sequence[str], labels: npt.NDArray[np.int64], source: str) -> None:
+    """An error where bad pictures, left out, were all that a class had."""
+    counts = np.bincount(labels, minlength=len(class_names))
+    if not counts.all():
+        name = class_names[int(np.argmin(counts))]
+        raise InputError(
+            f"{source}: all pictures of class '{name}' are missing or damaged; "
+            "restore some, or remove the class from the data."
+        )
 
 
 def require_file(row: int, path: bytes) -> None:

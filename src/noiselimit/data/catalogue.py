@@ -20,7 +20,7 @@ from noiselimit.data.image_folder import read_image_folder
 from noiselimit.data.lazy import Inputs
 from noiselimit.data.mnist import download_mnist, mnist
 from noiselimit.data.npz import read_npz, read_npz_inputs
-from noiselimit.data.reading import Reading
+from noiselimit.data.reading import PICTURES, TABLES, Reading
 from noiselimit.data.table import Table
 from noiselimit.data.table_file import read_table_file, read_table_inputs
 
@@ -33,6 +33,8 @@ class Stored:
     read: Callable[[Path, Reading], DataSet]
     download: Callable[[Path, Progress | None], None] | None
     """None where the data may be had from their authors only."""
+    takes: frozenset[str] = frozenset()
+    """What of a Reading it heeds; here and below, anything else is refused."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class FolderFormat:
 
     is_in: Callable[[Path], bool]
     read: Callable[[Path, Reading], DataSet]
+    takes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class FileFormat:
     read: Callable[[Path, Reading], DataSet]
     read_inputs: Callable[[Path, bool, Table | None], Inputs]
     """(path, whether of the test part, how the run's table was encoded) → inputs; labels are not needed."""
+    takes: frozenset[str] = frozenset()
 
 
 DATA_SETS: dict[str, Callable[[], DataSet] | Stored] = {
@@ -70,17 +74,17 @@ DATA_SETS: dict[str, Callable[[], DataSet] | Stored] = {
         lambda folder, progress: download_cifar(CIFAR100, folder, progress),
     ),
     "cifar10n": Stored(holds_cifar10n, lambda folder, reading: read_cifar10n(folder), download_cifar10n),
-    "clothing1m": Stored(holds_clothing1m, clothing1m, None),
+    "clothing1m": Stored(holds_clothing1m, clothing1m, None, PICTURES),
 }
 FOLDER_FORMATS: tuple[FolderFormat, ...] = (
     FolderFormat(holds_idx, lambda folder, reading: read_idx_folder(folder)),
-    FolderFormat(has_class_folders, read_image_folder),
+    FolderFormat(has_class_folders, read_image_folder, PICTURES),
 )
 FILE_FORMATS: dict[str, FileFormat] = {
     ".npz": FileFormat(
         lambda path, reading: read_npz(path), lambda path, test, table: read_npz_inputs(path, test=test)
     ),
-    ".csv": FileFormat(read_table_file, read_table_inputs),
-    ".tsv": FileFormat(read_table_file, read_table_inputs),
-    ".parquet": FileFormat(read_table_file, read_table_inputs),
+    ".csv": FileFormat(read_table_file, read_table_inputs, TABLES),
+    ".tsv": FileFormat(read_table_file, read_table_inputs, TABLES),
+    ".parquet": FileFormat(read_table_file, read_table_inputs, TABLES),
 }

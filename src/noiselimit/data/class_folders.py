@@ -43,6 +43,10 @@ def list_class_folders(folder: Path) -> Listings | None:
     found = tuple(_class_folders(folder))
     if not found:
         return None
+    if set(found) <= set(TEST_NAMES):  # nobody has classes of these names alone
+        raise InputError(
+            f"{folder}: there is {' and '.join(found)} but no {TRAIN}; put pictures to train on there."
+        )
     root = TRAIN if _is_divided(folder, found) else ""
     names = tuple(_class_folders(folder / root))
     for name in names:
@@ -55,6 +59,22 @@ def list_class_folders(folder: Path) -> Listings | None:
     test = _list(folder, parts[0], names) if parts else None
     validation = _list(folder, parts[1], names) if len(parts) > 1 else None
     return Listings(names, train, test, validation)
+
+
+def list_pictures(folder: Path, *, test: bool = False) -> Paths | None:
+    """All pictures below the folder, sorted; where there is a folder train of class folders, those there.
+
+    With `test`, those in the test part, None where there is none; no other part is looked at.
+    """
+    found = tuple(_class_folders(folder))
+    part = ""
+    if test:
+        part = next((name for name in TEST_NAMES if name in found), "")
+        if not part:
+            return None
+    elif {TRAIN} < set(found) <= {TRAIN, *TEST_NAMES} and has_class_folders(folder / TRAIN):
+        part = TRAIN
+    return Paths(sorted(os.path.relpath(path, folder) for path in _pictures(folder / part)))
 
 
 def has_class_folders(folder: Path) -> bool:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from noiselimit.data.bad_pictures import BadPictures, good_pictures, require_file
+from noiselimit.data.bad_pictures import BadPictures, good_pictures, require_file, require_good_of_each
 from noiselimit.data.decoding import MARGIN, Cut, check_picture
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.paths import Paths
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.data.reading import Reading
-from noiselimit.errors import InputError, number
+from noiselimit.errors import InputError
 
 CATEGORIES = "category_names_eng.txt"
 TRAIN_KEYS = "noisy_train_key_list.txt"
@@ -43,7 +43,7 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
     lists = _Lists(next((place for place in _places(folder) if (place / TRAIN_KEYS).is_file()), folder))
     names = tuple(line for _, line in lists.lines(CATEGORIES))
     noisy, clean = lists.labels(NOISY_LABELS, len(names)), lists.labels(CLEAN_LABELS, len(names))
-    side = SIDE if reading.resize is None else int(number("--resize", reading.resize, at_least=1))
+    side = SIDE if reading.resize is None else reading.resize
     cut = Cut(side, side, round(side * MARGIN))
     bad = BadPictures()
 
@@ -54,6 +54,8 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
         check = _require_decodable if reading.skip_bad_images else require_file
         kept, left_out = good_pictures(folder, paths, check, skip=reading.skip_bad_images)
         bad += left_out
+        if left_out.complaints and keys == TRAIN_KEYS:
+            require_good_of_each(names, np.array(list(given.values()))[kept], "clothing1m")
         paths = paths if len(kept) == len(paths) else paths.take(kept)
         known = keys == TRAIN_KEYS and all(key in clean for key in given)
         clean_labels = np.array([clean[key] for key in given])[kept] if known else None
@@ -70,7 +72,15 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
     train = part(TRAIN_KEYS, NOISY_LABELS, noisy)
     validation, test = (part(keys, CLEAN_LABELS, clean) for keys in (VALIDATION_KEYS, TEST_KEYS))
     notes = bad.notes("clothing1m")
-    return DataSet("clothing1m", train, test, defaults=DEFAULTS, notes=notes, validation=validation)
+    return DataSet(
+        "clothing1m",
+        train,
+        test,
+        defaults=DEFAULTS,
+        notes=notes,
+        validation=validation,
+        resize=cut.resize,
+    )
 
 
 def _require_decodable(row: int, path: bytes) -> None:

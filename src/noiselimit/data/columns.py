@@ -60,14 +60,14 @@ def kind_of(values: "pd.Series[Any]", source: str) -> Literal["numbers", "names"
     raise InputError(f"{column} has type {found}; give numbers or text, or remove the column.")
 
 
-def numbers(values: "pd.Series[Any]", source: str) -> npt.NDArray[np.float32]:
+def numbers(values: "pd.Series[Any]", source: str, remedy: str = "give a number") -> npt.NDArray[np.float32]:
     """[n], every one present and finite; True is 1, and text is taken where it spells a number."""
     column = f"{source}: column '{values.name}'"
     if kind_of(values, source) == "numbers" or pd.api.types.is_bool_dtype(values):
         found = values.to_numpy(dtype=np.float64, na_value=np.nan)
         absent = np.isnan(found)
     else:
-        found, absent = _spelled(values, column)
+        found, absent = _spelled(values, column, remedy)
     if absent.any():
         row = int(np.argmax(absent))
         raise InputError(f"{column} has no number in row {row}; fill it in or remove that row.")
@@ -83,14 +83,16 @@ def numbers(values: "pd.Series[Any]", source: str) -> npt.NDArray[np.float32]:
     return narrow
 
 
-def _spelled(values: "pd.Series[Any]", column: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def _spelled(
+    values: "pd.Series[Any]", column: str, remedy: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """(numbers [n], which cells are empty [n]) of a column of text."""
     codes, texts = as_texts(values)
     parsed = np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), np.float64)
     wrong = np.isnan(parsed) & (np.array(texts, dtype=object) != MISSING)
     if wrong.any():
         row = int(np.argmax(wrong[codes]))
-        raise InputError(f"{column} holds '{texts[codes[row]]}' in row {row}; give a number, as in training.")
+        raise InputError(f"{column} holds '{texts[codes[row]]}' in row {row}; {remedy}.")
     return parsed[codes], np.isnan(parsed)[codes]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.inputs import as_array, canonical_inputs
-from noiselimit.data.labels import Labels, encode_labels, find_class_names, read_labels
+from noiselimit.data.labels import Labels, encode_labels, find_class_names, is_text, read_labels
 from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
 from noiselimit.data.table import Table
 from noiselimit.errors import InputError
@@ -90,6 +90,8 @@ class DataSet:
     """What reading the data had to tell, such as pictures that were skipped."""
     validation: Examples | None = None
     """An official validation part, with labels cleaner than those of the examples, where there is one."""
+    resize: int | None = None
+    """Side to which pictures from files were scaled before their window was cut: new ones are cut alike."""
 
     def __post_init__(self) -> None:
         for part, name in ((self.test, "test"), (self.validation, "validation")):
@@ -211,6 +213,9 @@ def _checked_names(class_names: Sequence[str], source: str) -> tuple[str, ...]:
         raise InputError(
             f"{source}: class_names must be strings with at least one letter; give one per class."
         )
+    for name in names:
+        if not is_text(name):
+            raise InputError(f"{source}: class name {str(name)!r} is not valid text; rename the class.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{source}: class_names has '{twice}' twice; give each class its own name.")

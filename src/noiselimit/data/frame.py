@@ -86,10 +86,16 @@ def _encode(labels: "pd.Series[Any]", names: tuple[str, ...], source: str) -> La
     return encoded
 
 
+def _stripped(codes: npt.NDArray[np.int64], texts: list[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Blanks around a label are a slip of the hand: nobody would see which of two classes is which."""
+    kept = sorted({text.strip() for text in texts})
+    return np.array([kept.index(text.strip()) for text in texts], np.int64)[codes], kept
+
+
 def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """(codes [n], distinct texts), none of them empty; numbers must be whole."""
+    """(codes [n], distinct texts), none of them empty, without blanks around; numbers must be whole."""
     is_number = kind_of(labels, source) == "numbers"
-    codes, texts = as_texts(labels)
+    codes, texts = _stripped(*as_texts(labels))
     for code, text in enumerate(texts):
         row = int(np.argmax(codes == code)) if text == MISSING or is_number else 0
         if text == MISSING:

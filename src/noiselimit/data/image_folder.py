@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.bad_pictures import BadPictures, good_pictures
+from noiselimit.data.bad_pictures import BadPictures, good_pictures, require_good_of_each
 from noiselimit.data.class_folders import ENDINGS, Listing, list_class_folders
 from noiselimit.data.decoding import MARGIN, Cut, check_picture, read_header
 from noiselimit.data.examples import DataSet, Examples, make_examples
@@ -15,7 +15,7 @@ from noiselimit.data.lazy import Inputs
 from noiselimit.data.paths import Paths
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.data.reading import Reading
-from noiselimit.errors import InputError, number
+from noiselimit.errors import InputError
 
 STREAM_ABOVE = 2 * 2**30
 """Bytes of decoded pictures that are still held in memory."""
@@ -31,19 +31,21 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
         )
     listed = {"train": listings.train, "test": listings.test, "validation": listings.validation}
     measured = {
-        name: _measure(folder, part, skip=reading.skip_bad_images) for name, part in listed.items() if part
+        name: measure(folder, part, skip=reading.skip_bad_images) for name, part in listed.items() if part
     }
     cut = _choose_cut(folder, list(measured.values()), reading.resize)
     count = sum(len(part.paths) for part in measured.values())
-    streamed = count * cut.channels * cut.height * cut.width > STREAM_ABOVE
+    streamed = must_be_streamed(count, cut)
     if streamed and cut.resize:  # room for the window to move; in memory, black pixels around it serve
         cut = replace(cut, resize=round(cut.resize * MARGIN))
     bad = BadPictures()
     examples: dict[str, Examples] = {}
     for name, part in measured.items():
         files = PictureFiles(folder, part.paths, cut)
-        inputs, kept, damaged = _read(files, streamed=streamed, skip=reading.skip_bad_images)
+        inputs, kept, damaged = decode(files, streamed=streamed, skip=reading.skip_bad_images)
         bad += part.bad + damaged
+        if name == "train":
+            require_good_of_each(listings.class_names, part.labels[kept], str(folder))
         examples[name] = make_examples(
             inputs,
             part.labels[kept],
@@ -58,7 +60,13 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
         examples.get("test"),
         validation=examples.get("validation"),
         notes=(*bad.notes(str(folder)), *_unused(folder, examples)),
+        resize=cut.resize,
     )
+
+
+def must_be_streamed(count: int, cut: Cut) -> bool:
+    """Whether so many pictures are too large for memory when decoded."""
+    return count * cut.channels * cut.height * cut.width > STREAM_ABOVE
 
 
 def _unused(folder: Path, examples: Mapping[str, Examples]) -> tuple[str, ...]:
@@ -71,7 +79,7 @@ def _unused(folder: Path, examples: Mapping[str, Examples]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class Measured:
     """The pictures of a part whose headers could be read."""
 
     paths: Paths
@@ -81,7 +89,8 @@ class _Measured:
     bad: BadPictures
 
 
-def _measure(folder: Path, part: Listing, *, skip: bool) -> _Measured:
+def measure(folder: Path, part: Listing, *, skip: bool) -> Measured:
+    """Size and colour of the pictures, from their headers; bad ones are an error or, to `skip`, left out."""
     sizes = np.zeros((len(part.paths), 2), np.int64)
     grey = np.zeros(len(part.paths), np.bool_)
 
@@ -90,15 +99,14 @@ def _measure(folder: Path, part: Listing, *, skip: bool) -> _Measured:
         sizes[row], grey[row] = (header.width, header.height), header.grey
 
     kept, bad = good_pictures(folder, part.paths, look, skip=skip)
-    return _Measured(part.paths.take(kept), part.labels[kept], sizes[kept], grey[kept], bad)
+    return Measured(part.paths.take(kept), part.labels[kept], sizes[kept], grey[kept], bad)
 
 
-def _choose_cut(folder: Path, parts: Iterable[_Measured], resize: int | None) -> Cut:
+def _choose_cut(folder: Path, parts: Iterable[Measured], resize: int | None) -> Cut:
     """One shape for all parts: that of every picture, or the square that was asked for."""
     channels = 1 if all(part.grey.all() for part in parts) else 3
     if resize is not None:
-        side = int(number("--resize", resize, at_least=1))
-        return Cut(side, side, side, channels)
+        return Cut(resize, resize, resize, channels)
     first = next(iter(parts))
     width, height = first.sizes[0].tolist()
     for part in parts:
@@ -113,17 +121,17 @@ def _choose_cut(folder: Path, parts: Iterable[_Measured], resize: int | None) ->
     return Cut(height, width, None, channels)
 
 
-def _read(
+def decode(
     files: PictureFiles, *, streamed: bool, skip: bool
 ) -> tuple[Inputs, npt.NDArray[np.int64], BadPictures]:
     """The pictures that can be decoded, which rows of `files` these are, and the complaints of the others."""
     if not streamed:
         pictures = np.empty(files.shape, np.uint8)
 
-        def decode(row: int, path: bytes) -> None:
+        def put(row: int, path: bytes) -> None:
             pictures[row] = files.read(row)
 
-        kept, bad = good_pictures(files.folder, files.paths, decode, skip=skip)
+        kept, bad = good_pictures(files.folder, files.paths, put, skip=skip)
         return pictures if len(kept) == len(files) else pictures[kept], kept, BadPictures(bad.complaints)
     if not skip:  # so many are decoded beforehand only for those who ask for it
         return files, np.arange(len(files)), BadPictures()

@@ -25,7 +25,7 @@ def read_labels(values: Any, source: str, what: str = "label") -> npt.NDArray[An
     if array.dtype.kind == "U":
         _refuse_missing(array == "", source, what)
         for name in np.unique(array):
-            if not _is_text(str(name)):
+            if not is_text(str(name)):
                 raise InputError(f"{source}: {what} {str(name)!r} is not valid text; rename the class.")
         return array
     if array.dtype.kind not in "biuf":
@@ -102,7 +102,7 @@ def _whole_numbers(array: npt.NDArray[Any], source: str, what: str) -> Labels:
     return array.astype(np.int64)
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
     """Whether the name can be written as UTF-8; half a surrogate pair cannot."""
     try:
         name.encode()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 PADDING = 4
-"""Black pixels on every side of a picture that is not scaled, before its window is cut, as usual for CIFAR."""
+"""Black pixels on every side of a picture that is not scaled before its window is cut, as usual for CIFAR."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,14 @@
-"""What a user may say about how files are to be read; formats take what concerns them."""
+"""What a user may say about how files are to be read; each format says what of it concerns it."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+
+from noiselimit.errors import InputError
+
+TABLES = frozenset({"label", "clean_label", "weight"})
+PICTURES = frozenset({"resize", "skip_bad_images"})
+LARGEST_SIDE = 2048
+"""In pixels: a batch of larger squares would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -17,3 +25,16 @@ class Reading:
     """Side in pixels to which pictures from files are brought."""
     skip_bad_images: bool = False
     """Leave out pictures that are missing or cannot be decoded, instead of refusing the data."""
+
+    def __post_init__(self) -> None:
+        side = self.resize
+        if side is not None and (type(side) is not int or not 1 <= side <= LARGEST_SIDE):
+            raise InputError(f"--resize is {side}: give a whole number of pixels from 1 to {LARGEST_SIDE}.")
+
+    def require_only(self, allowed: Collection[str], source: str) -> None:
+        """An error where something is said that the format which takes the `allowed` would not heed."""
+        for field in fields(self):
+            if field.name not in allowed and getattr(self, field.name) != field.default:
+                option = field.name.replace("_", "-")
+                kind = "tables (CSV, Parquet)" if field.name in TABLES else "picture files (JPEG, PNG, …)"
+                raise InputError(f"{source}: --{option} is for {kind}, which these are not; leave it out.")

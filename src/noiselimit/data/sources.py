@@ -1,17 +1,19 @@
 """From what a user types, the name of a data set or a path, to the data."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from noiselimit.data.catalogue import DATA_SETS, FILE_FORMATS, FOLDER_FORMATS, Stored
+from noiselimit.data.catalogue import (
+    DATA_SETS,
+    FILE_FORMATS,
+    FOLDER_FORMATS,
+    FileFormat,
+    FolderFormat,
+    Stored,
+)
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet
-from noiselimit.data.lazy import Inputs
 from noiselimit.data.reading import Reading
-from noiselimit.data.table import Table
 from noiselimit.errors import InputError, unknown
 
 VARIABLE = "NOISELIMIT_DATA"
@@ -31,63 +33,39 @@ def load_data(
     text = os.fspath(name_or_path)
     entry = DATA_SETS.get(text)
     if isinstance(entry, Stored):
+        reading.require_only(entry.takes, text)
         return entry.read(_find_folder(text, entry, data_dir, download, progress), reading)
+    path = existing_path(text) if entry is None else None
+    if download:
+        raise nothing_to_download(text)
     if entry is not None:
+        reading.require_only((), text)
         return entry()
-    path = _existing_path(text)
+    assert path is not None
+    found = format_of(path)
+    reading.require_only(found.takes, text)
+    return found.read(path, reading)
+
+
+def nothing_to_download(source: str) -> InputError:
+    """The error for --download where files are the user's own, or come with the package."""
+    return InputError(f"{source}: nothing is downloaded for these data; leave out --download.")
+
+
+def format_of(path: Path) -> FileFormat | FolderFormat:
+    """How the file or folder, which is there, is read."""
     if path.is_file():
-        return FILE_FORMATS[path.suffix].read(path, reading)
-    found = next((folder for folder in FOLDER_FORMATS if folder.is_in(path)), FOLDER_FORMATS[-1])
-    return found.read(path, reading)  # the last format, the most general, says what it misses
+        return FILE_FORMATS[path.suffix.lower()]
+    # Of folders the last format, the most general, says what it misses.
+    return next((folder for folder in FOLDER_FORMATS if folder.is_in(path)), FOLDER_FORMATS[-1])
 
 
-@dataclass(frozen=True, eq=False)
-class Unlabelled:
-    """Inputs to predict for."""
-
-    inputs: Inputs
-    names: Sequence[str] | None = None
-    """[n] what each is called where it came from: once bad pictures are skipped, numbers no longer tell."""
-    notes: tuple[str, ...] = ()
-    """What reading has to tell."""
-
-
-def load_inputs(name_or_path: str | Path, data_dir: str | Path | None = None, **options: Any) -> Inputs:
-    """The inputs [n, …] of `load_unlabelled`, which has the options."""
-    return load_unlabelled(name_or_path, data_dir, **options).inputs
-
-
-def load_unlabelled(
-    name_or_path: str | Path,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-    *,
-    test: bool = False,
-    table: Table | None = None,
-    reading: Reading = Reading(),  # noqa: B008 - frozen
-) -> Unlabelled:
-    """The inputs to predict for: those that `load_data` would train on, or the test part.
-
-    Labels are neither needed nor read from a file, so one with inputs alone will do. `table` is how the run
-    that is to predict encoded its table, if it had one.
-    """
-    text = os.fspath(name_or_path)
-    if text not in DATA_SETS and (path := _existing_path(text)).is_file():
-        return Unlabelled(FILE_FORMATS[path.suffix].read_inputs(path, test, table))
-    data = load_data(text, data_dir, download, progress, reading)
-    part = data.test if test else data.examples
-    if part is None:
-        raise InputError(f"{text}: there is no test part; leave out --test.")
-    return Unlabelled(part.inputs, part.names, data.notes)
-
-
-def _existing_path(text: str) -> Path:
+def existing_path(text: str) -> Path:
     """The folder or file of that name, if its kind can be read."""
     path = Path(text)
     if not text:  # which Path would take for the current folder
         raise unknown("data set", text, DATA_SETS)
-    if path.is_dir() or (path.is_file() and path.suffix in FILE_FORMATS):
+    if path.is_dir() or (path.is_file() and path.suffix.lower() in FILE_FORMATS):
         return path
     if path.exists():
         raise InputError(

@@ -54,7 +54,7 @@ class Table:
         for column in self.columns:
             values = frame[column.name]
             if isinstance(column, Numeric):
-                features[:, start] = numbers(values, source)
+                features[:, start] = numbers(values, source, "give a number, as in training")
             else:
                 place = _places(values, column, source)
                 rows = np.flatnonzero(place >= 0)

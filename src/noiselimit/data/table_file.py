@@ -20,6 +20,7 @@ from noiselimit.data.table import Table, require_distinct_names
 from noiselimit.errors import InputError
 
 HEADER_BYTES = 2**16  # where the separator is looked for
+NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
 
 
 def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noqa: B008 - frozen
@@ -70,14 +71,16 @@ def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArra
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     """All columns. In a CSV, those in `text_columns` stay as they are spelled, even where all are numbers."""
     try:
-        if path.suffix == ".parquet":
+        if path.suffix.lower() == ".parquet":
             content = pyarrow.parquet.ParquetFile(path).read()
             content.validate(full=True)  # text in a damaged file need not be text
+            content = _with_index(content)
         else:
             content = _read_csv(path, text_columns)
         require_distinct_names(content.column_names, str(path))
+        # Without pandas' own notes, which would make an index of named columns, and that is no input.
         # Column by column, so that there are not two copies of everything at a time.
-        frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True)
+        frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True, ignore_metadata=True)
         return frame
     except InputError:
         raise
@@ -88,8 +91,23 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     except (pyarrow.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
-        kind = "a Parquet file" if path.suffix == ".parquet" else "a table with as many cells in every line"
+        kind = (
+            "a Parquet file"
+            if path.suffix.lower() == ".parquet"
+            else "a table with as many cells in every line"
+        )
         raise InputError(f"{path}: cannot be read ({reason}); give {kind}.") from None
+
+
+def _with_index(content: pyarrow.Table) -> pyarrow.Table:
+    """With what pandas held as a named index among the columns, and without row numbers that have no name."""
+    notes = content.schema.pandas_metadata
+    for level in notes.get("index_columns", ()) if isinstance(notes, dict) else ():
+        if isinstance(level, dict) and level.get("name"):  # consecutive numbers are not written as a column
+            numbers = range(level["start"], level["stop"], level["step"])[: content.num_rows]
+            content = content.append_column(str(level["name"]), pyarrow.array(numbers, pyarrow.int64()))
+    nameless = [name for name in content.column_names if NAMELESS_INDEX.fullmatch(name)]
+    return content.drop_columns(nameless)
 
 
 def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
@@ -107,7 +125,7 @@ def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
 
 def _separator(path: Path) -> str:
     """The one of comma, semicolon and tab that occurs most often between the column names."""
-    if path.suffix == ".tsv":
+    if path.suffix.lower() == ".tsv":
         return "\t"
     with path.open("rb") as file:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]

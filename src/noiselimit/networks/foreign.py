@@ -32,7 +32,7 @@ def foreign_network(path: str, input_shape: tuple[int, ...], classes: int, seed:
     network = built_by("network", path, (input_shape, classes), seed)
     if any(isinstance(part, ScriptModule) for part in network.modules()):
         raise InputError(
-            f"network '{path}' is compiled by torch.jit, or a part of it is: return the ordinary module from it."
+            f"network '{path}' is compiled by torch.jit, or a part of it is: return the module before that."
         )
     _replace_dropout(path, network)
     network.register_forward_hook(_with_features)  # a module around it would put a prefix before every name

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from noiselimit.errors import InputError
 from noiselimit.networks.dotted import somebodys_code
+from noiselimit.networks.foreign_layers import check_draws, check_state
 from noiselimit.networks.generator import seeded_generator
 from noiselimit.networks.head import head_of
 
@@ -20,7 +20,7 @@ def check_network(
     check_state("network", path, network)
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise InputError(f"network '{path}' has no parameter that learns: set requires_grad on some.")
-    _check_draws(path, network)
+    check_draws(path, network)
     found = called("network", path, network.eval(), torch.zeros(2, *input_shape))
     _check_output(path, found, 2, classes)
     if not head_bias:
@@ -29,23 +29,9 @@ def check_network(
     _check_output(path, trained, batch, classes, " in training")
     if _kind(found) != _kind(trained):
         raise InputError(
-            f"network '{path}' gives {_described(trained)} in training, but {_described(found)} in evaluation: "
-            "return the same, logits or (logits, features), in both."
+            f"network '{path}' gives {_described(trained)} in training, but {_described(found)} in "
+            "evaluation: return the same, logits or (logits, features), in both."
         )
-
-
-def check_state(what: str, path: str, module: nn.Module) -> None:
-    """Whether every tensor has a shape and one name, as rows lend theirs to the module by name."""
-    names: dict[int, str] = {}
-    for name, tensor in module.state_dict(keep_vars=True).items():
-        if is_lazy(tensor):
-            raise InputError(f"{what} '{path}' has no shape yet for '{name}': use layers that are not lazy.")
-        if id(tensor) in names:
-            raise InputError(
-                f"{what} '{path}' has one tensor under two names, '{names[id(tensor)]}' and '{name}': "
-                "give each place its own layer."
-            )
-        names[id(tensor)] = name
 
 
 def called(what: str, path: str, module: nn.Module, inputs: Tensor, when: str = "") -> Any:
@@ -87,32 +73,9 @@ def _check_buffers(path: str, network: nn.Module, before: dict[str, Tensor]) -> 
     for name, buffer in network.named_buffers():
         if name in saved and buffer is not before.get(name):
             raise InputError(
-                f"network '{path}' puts a new tensor in the place of its buffer '{name}': change the buffer in "
-                "place, for instance with copy_."
+                f"network '{path}' puts a new tensor in the place of its buffer '{name}': change the buffer "
+                "in place, for instance with copy_."
             )
-
-
-def _check_draws(path: str, network: nn.Module) -> None:
-    """Layers that draw from torch's generator would tie a run to its neighbours."""
-    for name, layer in network.named_modules():
-        between_layers = isinstance(layer, nn.RNNBase) and layer.num_layers > 1
-        if (between_layers or isinstance(layer, nn.MultiheadAttention)) and layer.dropout:
-            remedy = "set its dropout to 0 and put nn.Dropout layers beside it"
-        elif isinstance(layer, nn.RReLU) or draws_when_pooling(layer):
-            remedy = "use another layer"
-        else:
-            continue
-        raise InputError(
-            f"network '{path}' has a {type(layer).__name__} ('{name}') that draws from torch's generator: "
-            f"{remedy}."
-        )
-
-
-def draws_when_pooling(layer: nn.Module) -> bool:
-    """Whether it pools at random places, which it does in evaluation too."""
-    return (
-        isinstance(layer, nn.FractionalMaxPool2d | nn.FractionalMaxPool3d) and layer._random_samples is None
-    )
 
 
 def _check_output(path: str, found: Any, batch: int, classes: int, when: str = "") -> None:

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from noiselimit.errors import InputError
 from noiselimit.networks.foreign import built_by
-from noiselimit.networks.foreign_checks import called, check_state, draws_when_pooling
+from noiselimit.networks.foreign_checks import called
+from noiselimit.networks.foreign_layers import check_state, draws_when_pooling
 
 
 class _Flattened(nn.Module):

@@ -67,7 +67,7 @@ def read_weights_file(path: str | Path) -> WeightsFile:
 
 
 def with_pretrained(state: Mapping[str, Tensor], weights: WeightsFile) -> dict[str, Tensor]:
-    """The state dict with the file's weights in it; a head for other classes, or none, keeps the fresh draw."""
+    """The state dict with the file's weights in it; a head for other classes, or none, stays fresh."""
     if weights.tensors is None:
         raise InputError(f"the weights of {weights.name} are not at hand: give the file again.")
     found = without_draws(weights.tensors)

@@ -1,7 +1,6 @@
 """Given noise: labels that somebody else has already made, from the data or from a file."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self, final
@@ -50,7 +49,7 @@ class GivenNoise(Noise):
     def from_text(cls, text: str) -> Self:
         """From the name of a label set, or from a path with a folder or an ending of a label file."""
         path = Path(text)
-        if path.suffix in SUFFIXES or len(path.parts) > 1:
+        if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
             return cls.from_labels(read_label_file(path), path.name)
         return cls(text.strip())
 
@@ -98,8 +97,29 @@ class GivenNoise(Noise):
 
 
 def encode_given(labels: npt.NDArray[Any], class_names: Sequence[str], source: str) -> Labels:
-    """Labels [n] as numbers of classes; text that spells numbers is class names where all of it are names."""
-    if labels.dtype.kind == "U" and not np.isin(labels, class_names).all():
-        with suppress(ValueError):
-            labels = labels.astype(np.int64)
-    return encode_labels(read_labels(labels, source), class_names, source)
+    """Labels [n] as numbers of classes: names where all of them are, as text, else numbers from 0.
+
+    Whether the file holds numbers or text says nothing, since classes may be called 1, 2, 3. Where both ways
+    are open and differ, it is an error.
+    """
+    distinct, codes = np.unique(labels, return_inverse=True)
+    number_of = {name: number for number, name in enumerate(class_names)}
+    by_name = [number_of.get(str(label), -1) for label in distinct]
+    by_number = [_whole_number(str(label)) for label in distinct]
+    if -1 in by_name:
+        numbers = labels if None in by_number else np.array(by_number)[codes]
+        return encode_labels(read_labels(numbers, source), class_names, source)
+    are_numbers = all(number is not None and 0 <= number < len(class_names) for number in by_number)
+    if are_numbers and by_name != by_number:
+        raise InputError(
+            f"{source}: the labels may be names of classes or their numbers from 0, which differ; "
+            "rename the classes to words in the data and in the file."
+        )
+    return np.array(by_name, np.int64)[codes]
+
+
+def _whole_number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None

@@ -17,7 +17,7 @@ SUFFIXES = (".npy", ".csv", ".txt", ".npz")  # the last is known only to be refu
 def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
     """The labels [n] in a .npy file, or one on each line of a .csv or .txt file; empty lines do not count."""
     try:
-        match path.suffix:
+        match path.suffix.lower():
             case ".npy":
                 with path.open("rb") as file:
                     return read_array(file, allow_pickle=False)
@@ -34,7 +34,7 @@ def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: cannot be read as labels ({error}); write it anew.") from None
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         raise InputError(
             f"{path}: an archive may hold several arrays; save the labels alone with numpy.save."
         )

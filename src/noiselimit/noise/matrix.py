@@ -14,7 +14,7 @@ from numpy.lib.format import read_array
 from noiselimit.errors import InputError
 from noiselimit.noise.base import ClassNoise, Matrix
 
-TOLERANCE = 1e-6  # of a row's sum, for matrices that were printed with few digits
+TOLERANCE = 1e-6  # of a row's sum, for each class: more than rounding to six digits can amount to
 
 
 @final
@@ -82,7 +82,7 @@ def check_rows(values: Any, source: str) -> tuple[tuple[float, ...], ...]:
             "probabilities lie between 0 and 1, so correct it."
         )
     sums = matrix.sum(axis=1)
-    wrong = np.abs(sums - 1) > TOLERANCE
+    wrong = np.abs(sums - 1) > TOLERANCE * len(matrix)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
@@ -94,7 +94,7 @@ def check_rows(values: Any, source: str) -> tuple[tuple[float, ...], ...]:
 def read_rows(path: Path) -> Any:
     """The numbers in a .npy file, in text with commas or blanks between them, or in a JSON list of lists."""
     try:
-        match path.suffix:
+        match path.suffix.lower():
             case ".npy":
                 with path.open("rb") as file:
                     return read_array(file, allow_pickle=False)

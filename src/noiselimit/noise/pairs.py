@@ -39,7 +39,12 @@ def parse_pairs(text: str) -> list[tuple[str, float]]:
 
 def check_pairs(values: Any) -> Pairs:
     """Pairs from a mapping {'a>b': p} or from (text, p) items, each once and in one spelling."""
-    items = list(values.items() if isinstance(values, Mapping) else values)
+    try:
+        items = [(text, p) for text, p in (values.items() if isinstance(values, Mapping) else values)]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"pair noise {values!r} is not possible; give a mapping such as {{'cat>dog': 0.4}}."
+        ) from None
     if not items:
         raise InputError("pair noise has no pairs; give some, such as {'cat>dog': 0.4}.")
     checked: dict[str, float] = {}
@@ -67,7 +72,8 @@ def find_classes(text: str, class_names: Sequence[str]) -> tuple[int, int]:
     if not possible:
         likeliest = max(readings, key=lambda both: (both[0] in number) + (both[1] in number))
         wrong = next(name for name in likeliest if name not in number)
-        raise unknown("class of pair noise", wrong, class_names)
+        # A class does not become itself, so the other side's name is no suggestion.
+        raise unknown("class of pair noise", wrong, [name for name in class_names if name not in likeliest])
     source, target = possible[0]
     if source == target:
         raise InputError(f"pair noise '{text}' leads from a class to itself; name another target.")

@@ -21,9 +21,11 @@ class Preview:
     expected: Matrix | None
     """[k, k] what the noise model says of the rates; None for given labels, which have no model."""
     bits: float
-    """H(y|x): how many bits of each label the input does not tell, on average over the examples."""
+    """H(y|x): how many bits of each label the input does not tell, on average; NaN where not known."""
     bits_are_estimated: bool
     """True where one draw is all that is known, so that the bits come from the classes' frequencies."""
+    clean_is_known: bool = True
+    """False where labels stay as they came and nobody has said which are right: none can be called wrong."""
 
     @property
     def rates(self) -> Matrix:
@@ -35,18 +37,20 @@ class Preview:
 
     @property
     def wrong_by_class(self) -> npt.NDArray[np.float64]:
-        """[k] share of each clean class whose label becomes wrong."""
-        return 1 - self.rates.diagonal()
+        """[k] share of each clean class whose label becomes wrong; NaN where that is not known."""
+        return 1 - self.rates.diagonal() if self.clean_is_known else np.full(len(self.class_names), np.nan)
 
     @property
     def wrong(self) -> float | None:
-        """Share of examples whose label is wrong in this draw; None without data."""
-        return None if self.counts is None else float(1 - self.counts.trace() / self.counts.sum())
+        """Share of examples whose label is wrong in this draw; None without data or where it is not known."""
+        if self.counts is None or not self.clean_is_known:
+            return None
+        return float(1 - self.counts.trace() / self.counts.sum())
 
     @property
     def expected_wrong(self) -> float | None:
         """The share that the noise model makes wrong; without data, of equally frequent classes."""
-        if self.expected is None:
+        if self.expected is None or not self.clean_is_known:
             return None
         right = self.expected.diagonal()
         if self.counts is None:
@@ -59,10 +63,13 @@ def preview(examples: Examples, noise: Noise, seed: int) -> Preview:
     """Apply the noise to the examples and count; clean labels are the known ones, else those before."""
     clean = examples.labels if examples.clean_labels is None else examples.clean_labels
     classes = examples.classes
-    noisy = noise.apply(examples, seed).labels
+    applied = noise.apply(examples, seed)
+    noisy = applied.labels
     counts = np.bincount(clean * classes + noisy, minlength=classes**2).reshape(classes, classes)
     posteriors = noise.posteriors(examples, seed)
     expected = None if posteriors is None else _mean_by_class(posteriors, clean, classes)
+    if applied.clean_labels is None:
+        return Preview(examples.class_names, counts, expected, np.nan, False, clean_is_known=False)
     # Labels that were wrong before are one draw of nobody knows what, so there the model tells too little.
     if posteriors is None or not np.array_equal(clean, examples.labels):
         sizes = counts.sum(axis=1)

@@ -173,11 +173,14 @@ def _data_info(path: Path) -> DataInfo:
             highest=float(value["highest"]),
             table=Table.from_json(value["table"]) if "table" in value else None,
             notes=tuple(str(note) for note in value.get("notes", ())),
+            resize=int(value["resize"]) if "resize" in value else None,
         )
     except (KeyError, TypeError, ValueError):
         raise _altered(path) from None
     features = info.table.features if info.table else info.input_shape[0]
     if not len(info.mean) == len(info.std) == info.input_shape[0] == features:
+        raise _altered(path)
+    if info.resize is not None and info.resize < max(info.input_shape[1:], default=0):
         raise _altered(path)
     return info
 

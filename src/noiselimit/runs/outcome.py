@@ -27,6 +27,7 @@ def make_run(
         std=tuple(prepared.std.ravel().tolist()),
         highest=highest_value(data.examples.inputs),
         table=data.table,
+        resize=data.resize,
         notes=data.notes,
     )
     metrics = {**_metrics(spec, prepared, finished, data), **circumstances}

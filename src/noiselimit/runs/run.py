@@ -40,9 +40,11 @@ class DataInfo:
     """How rows of a table became inputs, for runs trained on one."""
     notes: tuple[str, ...] = ()
     """What reading the data had to tell, such as pictures that were skipped."""
+    resize: int | None = None
+    """Side to which pictures from files were scaled before their window was cut, if they were."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; 'table' and 'notes' only where there are such."""
+        """Plain JSON values; 'table', 'notes' and 'resize' only where there are such."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain["table"] = None if self.table is None else self.table.to_json()
         plain = {name: value for name, value in plain.items() if value not in (None, ())}
