@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from noiselimit.cli.main import run
+from noiselimit.information import least_information
 from noiselimit.methods import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,6 +71,38 @@ def test_the_table_of_methods_is_whole_and_limit_l_leads(generate: ModuleType) -
     assert accuracy["limit-l"] == max(value for name, value in accuracy.items() if "init" not in name)
     chosen = methods.chosen_settings(json.loads(methods.GRID.read_text("utf-8")))
     assert all(line["setting"] == chosen[line["method"]] for line in results["runs"])
+
+
+def test_cross_entropy_memorises_bits_and_limit_does_not(generate: ModuleType) -> None:
+    """The published trainings with 80 % noise, after 100 epochs, every seed."""
+    information = generate.measure_information
+    results = information.stored()
+    assert results["problem"]["noise"] == "uniform:0.8"
+    for line in results["runs"]:
+        if line["chosen"]:
+            assert {len(curve) for curve in line["epochs"].values()} == {100}
+            assert line["epochs"]["memorised_bits"][-1] == pytest.approx(line["memorised_bits"], abs=1e-4)
+    bits = {
+        name: [line["memorised_bits"] for line in information.chosen_runs(results, name)]
+        for name in information.TRAININGS
+    }
+    assert all(len(values) == len(results["seeds"]) for values in bits.values())
+    assert min(bits["cross-entropy"]) > 2
+    assert max(bits["LIMIT-L"]) < 0.1
+
+
+def test_published_bits_follow_from_the_published_training_accuracy(generate: ModuleType) -> None:
+    results = generate.measure_information.stored()
+    for line in results["runs"]:
+        implied = least_information(results["noise_entropy"], 1 - line["last_train_accuracy"], 10)
+        assert line["memorised_bits"] == pytest.approx(implied)
+
+
+def test_figures_are_drawn_from_the_results(generate: ModuleType) -> None:
+    information = generate.measure_information
+    drawn = information.memorisation_chart(information.stored())
+    assert information.MEMORISATION.read_text("utf-8") == drawn, "memorisation.svg is stale: run make docs"
+    assert information.FANO.read_text("utf-8") == information.fano_figure()
 
 
 @pytest.mark.parametrize("document", with_fences("sh"), ids=lambda path: path.name)

@@ -169,6 +169,30 @@ def _shown(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
     return [{"image": inputs[row][:colours] / scale} for row in rows]
 
 
+def _information(runs: Sequence[Run]) -> dict[str, str]:
+    """What there was to memorise, where that is from, and how much sampled gradients could have told."""
+    sources = {
+        "noise": "from the noise that was added",
+        "predictor": "estimated from the predictor's uncertainty at the last epoch",
+    }
+    facts: dict[str, str] = {}
+    known = [run for run in runs if run.metrics.get("noise_entropy") is not None]
+    if known:
+        said = dict.fromkeys(
+            f"{run.metrics['noise_entropy']:.2f} bits per label, "
+            f"{sources[run.metrics['noise_entropy_source']]}"
+            for run in known
+        )
+        facts["Entropy of the noise"] = "; ".join(said)
+    spent = [run for run in runs if run.metrics.get("capacity_bits") is not None]
+    if spent:
+        facts["Capacity of the sampled gradients"] = "; ".join(
+            f"{run.spec.method} seed {run.spec.seed}: {run.metrics['capacity_bits']:.3g} bits per label"
+            for run in spent
+        )
+    return facts
+
+
 def _facts(runs: Sequence[Run]) -> dict[str, str]:
     """What was run, in words; every distinct value where runs differ."""
 
@@ -192,6 +216,7 @@ def _facts(runs: Sequence[Run]) -> dict[str, str]:
         "Epochs": distinct([m["last_epoch"] for m in metrics]),
         "Choice": f"highest accuracy on {validation_kind(runs)} validation labels; ties go to the lower "
         "validation loss, then to the earlier epoch",
+        **_information(runs),
         "Training time": f"{max(m['cohort_seconds'] for m in metrics):.1f} s",
         "Hardware": distinct([m["device"] for m in metrics]),
         "Versions": distinct([", ".join(f"{k} {v}" for k, v in m["versions"].items()) for m in metrics]),
