@@ -17,6 +17,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import measure_information
 import measure_methods
 import measure_networks
 
@@ -71,9 +72,12 @@ def blocks() -> dict[str, str]:
     """Name → the text that stands in the documents under it, from the files in results/."""
     demo = json.loads(RESULTS.read_text("utf-8"))
     methods = json.loads(measure_methods.TABLE.read_text("utf-8"))
+    information = measure_information.stored()
     return {
         "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
         "demo-seeds": seed_table(demo),
+        "information": measure_information.table(information),
+        "information-digits": measure_information.digits_sentence(information),
         "methods": measure_methods.table(methods),
         "networks-cost": measure_networks.table(measure_networks.stored()),
     }
@@ -131,6 +135,7 @@ def main() -> None:
     if "--no-demo" not in sys.argv[1:]:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(measure(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    measure_information.draw()
     content = blocks()
     for path in documents():
         path.write_text(filled(path.read_text("utf-8"), content), "utf-8")
