@@ -164,8 +164,8 @@ def table(results: dict[str, Any]) -> str:
         "",
         f"MNIST, {sizes['train']} training examples whose labels are wrong with probability 0.8 (uniform "
         f"noise, H(y|x) = {results['noise_entropy']:.2f} bits), {sizes['validation']} validation examples "
-        f"with the same noise, {sizes['test']} clean test examples; 4 × 512 ReLU units, Adam 0.001, batches of "
-        f"256, {results['problem']['epochs']} epochs, {over}. ★ chosen by noisy-validation accuracy. "
+        f"with the same noise, {sizes['test']} clean test examples; 4 × 512 ReLU units, Adam 0.001, batches "
+        f"of 256, {results['problem']['epochs']} epochs, {over}. ★ chosen by noisy-validation accuracy. "
         "LIMIT-L has β = 10. Training accuracy and implied bits are those of the last epoch, counted while "
         "it trained, with dropout at work; wrong labels fitted is what the classifier reproduces after it, "
         f"without dropout. One run took {min(seconds):.0f} to {max(seconds):.0f} s on one core of "
