@@ -11,7 +11,7 @@ import numpy.typing as npt
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.lazy import Inputs, LazyInputs
 from noiselimit.errors import InputError
-from noiselimit.spec import RunSpec, problem
+from noiselimit.spec import RunSpec, problem, validated_elsewhere
 from noiselimit.split import Split, split_examples
 
 Floats = npt.NDArray[np.float32]
@@ -43,6 +43,7 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
         validation_share=spec.validation_share,
         test_share=spec.test_share,
         train_size=spec.train_size,
+        validated_elsewhere=validated_elsewhere(spec, data),
     )
     if len(split.train) < data.examples.classes:
         raise InputError(
