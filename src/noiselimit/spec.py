@@ -76,7 +76,7 @@ class RunSpec:
     transition: Noise | None = None
     """Transition matrix that fw corrects by, given as a noise; None: estimated from the parent run."""
     parent_learning_rate: float | None = None
-    """Learning rate of the CE run that fw, dmi and +init start from; None: its own, for dmi with adam 0.001."""
+    """Learning rate of the CE run that fw, dmi and +init start from; None: its own (dmi with adam: 0.001)."""
     validation_share: float = 0.2
     """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
     validation_labels: str = "given"

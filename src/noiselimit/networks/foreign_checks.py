@@ -68,7 +68,7 @@ def _in_training(path: str, network: nn.Module, input_shape: tuple[int, ...]) ->
 
 
 def _check_buffers(path: str, network: nn.Module, before: dict[str, Tensor], kept: dict[str, Tensor]) -> None:
-    """Rows lend one module their buffers: one that it replaces is lost, one that it does not save is shared."""
+    """Rows lend one module their buffers: one that it replaces is lost, one that is not saved is shared."""
     saved = network.state_dict()
     for name, buffer in before.items():
         if name not in saved and not torch.equal(buffer, kept[name]):
