@@ -13,7 +13,7 @@ from noiselimit.data.lazy import highest_value
 from noiselimit.noise import noise_to_json
 from noiselimit.report import Report, RunLine, Suspect, result_sentence
 from noiselimit.runs import Run, choose
-from noiselimit.spec import problem
+from noiselimit.spec import problem, usual_parent_rate
 
 SUSPECTS = 40
 _IN_EVERY_TABLE = {"schema", "method", "hyper", "seed"}
@@ -79,7 +79,10 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
 
 def describe(run: Run) -> dict[str, Any]:
     """The run's spec for reading, with the name of the data in place of their fingerprint."""
-    return {**run.spec.to_json(), "data": run.data.name}
+    described = {**run.spec.to_json(), "data": run.data.name}
+    if run.spec.parent_learning_rate == usual_parent_rate(run.spec):
+        described["parent_learning_rate"] = None  # nobody chose it
+    return described
 
 
 def validation_kind(runs: Sequence[Run]) -> str:

@@ -76,7 +76,7 @@ class RunSpec:
     transition: Noise | None = None
     """Transition matrix that fw corrects by, given as a noise; None: estimated from the parent run."""
     parent_learning_rate: float | None = None
-    """Learning rate of the CE run that fw, dmi and +init start from; None: this run's own, for dmi 0.001."""
+    """Learning rate of the CE run that fw, dmi and +init start from; None: its own (dmi with adam: 0.001)."""
     validation_share: float = 0.2
     """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
     validation_labels: str = "given"
@@ -245,6 +245,7 @@ def bind(spec: RunSpec, data: DataSet) -> RunSpec:
             spec,
             network=network,
             test_share=0.0 if data.test is not None else spec.test_share,
+            validation_share=0.0 if validated_elsewhere(spec, data) else spec.validation_share,
             data=data.fingerprint,
             parent=None,
         )
@@ -259,6 +260,11 @@ def bind(spec: RunSpec, data: DataSet) -> RunSpec:
         bound.transition.transition(examples.class_names)  # says if it does not fit the classes
     parent = parent_spec(bound)
     return bound if parent is None else dataclasses.replace(bound, parent=parent.hash)
+
+
+def validated_elsewhere(spec: RunSpec, data: DataSet) -> bool:
+    """Whether the data's own clean validation part chooses, so that no example need be held out."""
+    return data.validation is not None and spec.validation_labels == "clean"
 
 
 def parent_spec(spec: RunSpec) -> RunSpec | None:
@@ -302,7 +308,13 @@ def _parent_learning_rate(spec: RunSpec) -> float | None:
     method = get_method(spec.method)
     if method.starts is None or spec.parent_learning_rate is not None:
         return None if method.starts is None else spec.parent_learning_rate
-    return RunSpec.learning_rate if method.searches_rate else spec.learning_rate
+    return usual_parent_rate(spec)
+
+
+def usual_parent_rate(spec: RunSpec) -> float:
+    """The child's own, but where that is searched for, the usual one of Adam."""
+    searched = get_method(spec.method).searches_rate and spec.optimiser == RunSpec.optimiser
+    return RunSpec.learning_rate if searched else spec.learning_rate
 
 
 def grid(**choices: Any) -> list[RunSpec]:

@@ -27,11 +27,13 @@ def split_examples(
     validation_share: float = 0.2,
     test_share: float = 0.0,
     train_size: int | None = None,
+    validated_elsewhere: bool = False,
 ) -> Split:
     """Cut one random order of `count` examples into test, validation and training, in that order.
 
     `validation_share` is of what the test part leaves. Training sets of growing `train_size` contain each
-    other, and neither the test nor the validation part depends on it.
+    other, and neither the test nor the validation part depends on it. Where other examples validate, none of
+    these need to.
     """
     for name, share in (("validation_share", validation_share), ("test_share", test_share)):
         if not 0 <= share < 1:
@@ -39,7 +41,7 @@ def split_examples(
     tests = round(count * test_share)
     validations = round((count - tests) * validation_share)
     left = count - tests - validations
-    if validations == 0:
+    if validations == 0 and not validated_elsewhere:
         raise InputError(
             f"validation_share is {validation_share}, which takes none of {count - tests} examples: "
             "raise it or give more examples."

@@ -108,3 +108,19 @@ def test_an_interrupted_training_keeps_finished_runs_and_leaves_nothing_else(pro
     assert err == "noiselimit: interrupted; finished runs are kept, and the same command goes on.\n"
     [kept] = Path("runs").iterdir()
     assert load_run(kept).spec.epochs == 1
+
+
+def test_settings_that_do_not_act_make_no_second_line(command, table):
+    answer = command(
+        "train",
+        "--data",
+        table,
+        "--method",
+        "ce",
+        "--predictor-network",
+        "mlp,linear",
+        "--epochs",
+        "1",
+        "--json",
+    )
+    assert len(json.loads(answer.out)) == 1

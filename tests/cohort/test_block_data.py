@@ -133,3 +133,12 @@ def test_clean_labels_choose_the_epoch_only_where_asked(blobs: DataSet) -> None:
     assert here.metrics["validation_accuracy"] < 0.8 < there.metrics["validation_accuracy"]
     with pytest.raises(InputError, match="clean labels are not known for these data"):
         train(RunSpec(validation_labels="clean", epochs=1), blobs)
+
+
+def test_where_an_official_part_validates_nothing_is_held_out(blobs: DataSet) -> None:
+    own = DataSet("v", blobs.examples, validation=blobs.examples)
+    held, free = train(grid(validation_labels=["given", "clean"], epochs=1), own)
+    assert held.metrics["train_examples"] == 97
+    assert free.metrics["train_examples"] == 121
+    assert free.metrics["validation_examples"] == 151
+    assert set(free.outputs["part"]) == {"train", "test"}

@@ -154,3 +154,22 @@ def test_code_that_exits_in_the_middle_is_named_on_the_command_line(
     options = ["--method", "ce", "--epochs", "1", "--train-size", "20", "--quiet"]
     assert run(["train", "--data", "digits", "--network", f"{name}:make", *options]) == 2
     assert "ended the program (SystemExit: 7): repair it first." in capsys.readouterr().err
+
+
+UNSAVED = """
+class Net(nn.Module):
+    def __init__(self, shape, classes):
+        super().__init__()
+        self.head = nn.Linear(shape[0], classes)
+        self.register_buffer("tmp", torch.zeros(shape[0]), persistent=False)
+
+    def forward(self, x):
+        if self.training:
+            self.tmp.add_(1)
+        return self.head(x - self.tmp)
+"""
+
+
+def test_a_buffer_that_training_changes_must_be_saved(theirs: Write) -> None:
+    message = "changes its buffer 'tmp' in training, which is not in its state dict"
+    assert message in complaint(f"{theirs(UNSAVED)}:Net")

@@ -190,6 +190,9 @@ def train(
             threads_per_block=threads_per_block,
             progress=progress,
         )
+    runs = list(
+        {run.spec.hash: run for run in runs}.values()
+    )  # specs that differ in idle settings are one run
     write_report(out / "report.html", make_report(f"Runs on {data_set.name}", runs, data_set))
     if as_json:
         print(json.dumps(summary(runs), indent=2))
@@ -203,6 +206,6 @@ def train(
                 print(f"failed: {run.path}: {run.metrics['failure']}.")
         parents = {run.spec.parent for run in runs} - {run.spec.hash for run in runs} - {None}
         if parents:
-            print(f"{len(parents)} CE runs that others started from lie beside them in {out}.")
+            print(f"What others started from lies beside them in {out}: CE runs, {len(parents)} in all.")
         print_choice(runs, out / "report.html")
     return 1 if any(run.failed for run in runs) else 0

@@ -13,7 +13,7 @@ from noiselimit.data.lazy import Inputs, LazyInputs
 from noiselimit.errors import InputError
 from noiselimit.information import entropy_of_posteriors
 from noiselimit.noise import NoNoise
-from noiselimit.spec import RunSpec, problem
+from noiselimit.spec import RunSpec, problem, validated_elsewhere
 from noiselimit.split import Split, split_examples
 
 Floats = npt.NDArray[np.float32]
@@ -47,6 +47,7 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
         validation_share=spec.validation_share,
         test_share=spec.test_share,
         train_size=spec.train_size,
+        validated_elsewhere=validated_elsewhere(spec, data),
     )
     if len(split.train) < data.examples.classes:
         raise InputError(

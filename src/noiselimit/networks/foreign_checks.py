@@ -60,16 +60,22 @@ def _in_training(path: str, network: nn.Module, input_shape: tuple[int, ...]) ->
         except InputError:
             return 16, called("network", path, network, varied, " in training")
     finally:
-        _check_buffers(path, network, before)
+        _check_buffers(path, network, before, kept)
         network.eval()
         with torch.no_grad():
             for name, buffer in before.items():
                 buffer.copy_(kept[name])
 
 
-def _check_buffers(path: str, network: nn.Module, before: dict[str, Tensor]) -> None:
-    """A buffer that training replaces by a new tensor would be lost: rows lend theirs to one module."""
+def _check_buffers(path: str, network: nn.Module, before: dict[str, Tensor], kept: dict[str, Tensor]) -> None:
+    """Rows lend one module their buffers: one that it replaces is lost, one that is not saved is shared."""
     saved = network.state_dict()
+    for name, buffer in before.items():
+        if name not in saved and not torch.equal(buffer, kept[name]):
+            raise InputError(
+                f"network '{path}' changes its buffer '{name}' in training, which is not in its state dict: "
+                "register it with persistent=True."
+            )
     for name, buffer in network.named_buffers():
         if name in saved and buffer is not before.get(name):
             raise InputError(
