@@ -1,6 +1,7 @@
 """noiselimit show: one run in full, several as a table, everything as JSON."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,10 +13,10 @@ def test_one_run_in_full(command, one_run):
     assert answer.code == 0
     first, *lines = answer.out.splitlines()
     assert first == str(one_run)
-    values = dict(
-        line.split(maxsplit=1) for line in lines if line.split()[0] in ("method", "hyper", "noise", "data")
-    )
-    assert values == {"method": "limit-l", "hyper": "beta 10", "noise": "uniform:0.4", "data": "table"}
+    values = dict(re.split(" {2,}", line, maxsplit=1) for line in lines)
+    expected = {"method": "limit-l", "hyper": "beta 10", "noise": "uniform:0.4", "data": "table"}
+    assert {name: values[name] for name in expected} == expected
+    assert values["noise entropy source"] == "noise"
     for file in one_run.iterdir():
         assert any(line.startswith(file.name) and line.endswith(" kB") for line in lines)
 
