@@ -71,7 +71,56 @@ def test_an_unknown_noise_is_estimated_from_the_predictor() -> None:
 def test_predictor_bits_are_the_entropy_of_its_probabilities() -> None:
     probabilities = torch.tensor([[0.5, 0.25, 0.25], [1 - 2e-9, 1e-9, 1e-9]])
     found = predictor_bits(probabilities.log())
-    torch.testing.assert_close(found, torch.tensor([1.5, 0.0]), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found, torch.tensor([1.5, 0.0], dtype=torch.float64), atol=1e-6, rtol=0)
+
+
+def updated(
+    logits: torch.Tensor = torch.zeros(2, 3),  # noqa: B008
+    labels: torch.Tensor = torch.zeros(2, dtype=torch.int64),  # noqa: B008
+    **others: torch.Tensor,
+) -> None:
+    MemorisationMeter(3).update(logits, labels, **others)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7, 10, 100])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_predictor_that_knows_nothing_is_worth_log_k(classes: int, dtype: torch.dtype) -> None:
+    meter, labels = MemorisationMeter(classes), torch.zeros(512, dtype=torch.int64)
+    for _ in range(40):
+        uniform = torch.full((512, classes), 0.1, dtype=dtype)
+        meter.update(logits_for(labels, classes), labels, predictor_logits=uniform)
+    reading = meter.read()
+    assert reading.noise_entropy == pytest.approx(math.log2(classes), rel=1e-9)
+    assert reading.bits == pytest.approx(math.log2(classes), rel=1e-9)
+
+
+def test_a_classifier_of_nans_has_hit_nothing() -> None:
+    meter = MemorisationMeter(3, noise_rate=0.5)
+    meter.update(torch.full((4, 3), torch.nan), torch.zeros(4, dtype=torch.int64))
+    assert meter.read().error == 1
+
+
+def test_the_meter_never_stops_a_training(blobs: DataSet) -> None:
+    """Weights that decay to nothing leave a predictor that is as unsure as it can be, and rounding beyond."""
+    still = {"weight_decay": 30, "optimiser": "sgd", "momentum": 0, "learning_rate": 0.01}
+    (run,) = train(grid(method="limit-g", epochs=60, **still), blobs)
+    assert run.metrics["status"] == "finished"
+    assert run.metrics["last_epoch"] == 60
+
+
+def test_what_a_balanced_order_shows_again_is_counted_again(blobs: DataSet) -> None:
+    few = noiselimit.make_examples(blobs.examples.inputs[:110], np.repeat([0, 1, 2], [90, 12, 8]))
+    settings = {"noise": "uniform:0.3", "sampler": "balanced", "epochs": 30, "batch_size": 16}
+    for run in train(grid(method=["ce", "limit-g+s"], **settings), few):
+        assert max(record["wrong_fitted"] for record in run.history) <= 1
+        assert run.metrics["capacity_bits"] is None  # the order is drawn from the labels
+
+
+def test_an_estimate_only_falls(blobs: DataSet) -> None:
+    (run,) = train(grid(method="limit-g", epochs=15, batch_size=16), blobs)
+    estimates = [record["noise_entropy"] for record in run.history]
+    assert all(later <= earlier for earlier, later in pairwise(estimates))
+    assert estimates[-1] < estimates[0]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +132,11 @@ def test_predictor_bits_are_the_entropy_of_its_probabilities() -> None:
         (lambda: MemorisationMeter(10, noise_entropy=math.nan), "noise_entropy"),
         (lambda: MemorisationMeter(2, noise_entropy=1.5), "noise_entropy"),
         (lambda: MemorisationMeter(3).read(), "has seen no labels"),
-        (lambda: MemorisationMeter(3).update(torch.zeros(2, 4), torch.zeros(2)), "logits have shape"),
+        (lambda: MemorisationMeter(1), "classes"),
+        (lambda: updated(logits=torch.zeros(2, 4)), "logits have shape"),
+        (lambda: updated(labels=torch.zeros(2, 1)), "labels have shape"),
+        (lambda: updated(predictor_logits=torch.zeros(2, 4)), "predictor_logits have shape"),
+        (lambda: updated(wrong=torch.zeros(2)), "wrong has shape"),
     ],
 )
 def test_bad_input_is_one_sentence(make, message: str) -> None:

@@ -81,7 +81,7 @@ def test_facts_tell_what_there_was_to_memorise(blobs: DataSet) -> None:
     known = train(grid(method="limit-l+s", noise="uniform:0.4", epochs=1), blobs)
     facts = make_report("t", known, blobs).facts
     assert facts["Entropy of the noise"] == "1.37 bits per label, from the noise that was added"
-    assert facts["Capacity of the sampled gradients"].startswith("limit-l+s seed 0: ")
+    assert facts["Capacity of the sampled gradients"].startswith("limit-l+s, σ 0.03, seed 0: ")
     unknown = make_report("t", train(grid(method=["ce", "limit-l"], epochs=1), blobs), blobs).facts
     assert unknown["Entropy of the noise"].endswith(
         "estimated from the predictor's uncertainty at the last epoch"

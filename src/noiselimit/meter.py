@@ -5,6 +5,7 @@ tell them. The theorem speaks of expectations over data and trainings; of one ru
 training error implies if this run is typical.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,9 +41,14 @@ def implied_bits(error: float, noise_entropy: float | None, classes: int) -> flo
 
 
 def predictor_bits(predictor_logits: Tensor) -> Tensor:
-    """[...]: entropy in bits of softmax(r), [..., C]: how unsure the predictor is of each label."""
-    log_probabilities = predictor_logits.log_softmax(-1)
-    return -(log_probabilities.exp() * log_probabilities).sum(-1) / torch.log(torch.tensor(2.0))
+    """float64 [...]: entropy in bits of softmax(r), [..., C]: how unsure the predictor is of each label."""
+    log_probabilities = predictor_logits.to(torch.float64).log_softmax(-1)
+    return -(log_probabilities.exp() * log_probabilities).sum(-1) / math.log(2)
+
+
+def estimated_entropy(mean_bits: float, classes: int) -> float:
+    """The predictor's mean uncertainty as an estimate of H(y|x); rounding must not lead past log₂ k."""
+    return min(mean_bits, math.log2(classes))
 
 
 class MemorisationMeter:
@@ -50,7 +56,8 @@ class MemorisationMeter:
 
     Where the noise is known, give its entropy in bits per label (`noiselimit.information` computes it) or,
     for uniform noise, its rate. Else give the predictor's logits to `update`: its uncertainty then estimates
-    it. A predictor that has memorised labels is too sure, and the estimate too low.
+    it. That of an untrained predictor is too high, so that its bits are learning rather than memory; one that
+    has memorised labels is too sure, and its bits too few.
     """
 
     def __init__(
@@ -60,7 +67,7 @@ class MemorisationMeter:
             raise InputError("noise_entropy and noise_rate are both given: give one of them.")
         if noise_rate is not None:
             noise_entropy = float(uniform_noise_entropy(noise_rate, classes))
-        implied_bits(0.0, noise_entropy, classes)  # says if they are not possible
+        implied_bits(0.0, noise_entropy or 0.0, classes)  # says if they are not possible
         self.classes = classes
         self.noise_entropy = noise_entropy
         self._reset()
@@ -83,11 +90,20 @@ class MemorisationMeter:
 
         Nothing waits for the device here; only `read` does.
         """
-        if logits.shape != (len(labels), self.classes):
+        if labels.dim() != 1:
             raise InputError(
-                f"logits have shape {list(logits.shape)}: give one row per label and {self.classes} columns."
+                f"labels have shape {list(labels.shape)}: give one class number per example, [B]."
             )
-        hit = logits.argmax(-1) == labels
+        for name, given in (("logits", logits), ("predictor_logits", predictor_logits)):
+            if given is not None and given.shape != (len(labels), self.classes):
+                raise InputError(
+                    f"{name} have shape {list(given.shape)}: give one row per label, {self.classes} columns."
+                )
+        if wrong is not None and (wrong.shape != labels.shape or wrong.dtype != torch.bool):
+            raise InputError(
+                f"wrong has shape {list(wrong.shape)} and type {wrong.dtype}: give one bool per label."
+            )
+        hit = (logits.argmax(-1) == labels) & ~logits.isnan().any(-1)
         sums = self._sums
         sums["seen"] += len(labels)
         sums["missed"] = sums["missed"] + (~hit).sum()
@@ -106,7 +122,8 @@ class MemorisationMeter:
             raise InputError("the meter has seen no labels: call update(logits, labels) before read().")
         entropy, source = self.noise_entropy, None if self.noise_entropy is None else "noise"
         if entropy is None and sums["judged"]:
-            entropy, source = sums["unsure"] / sums["judged"], "predictor"
+            entropy = estimated_entropy(sums["unsure"] / sums["judged"], self.classes)
+            source = "predictor"
         error = sums["missed"] / sums["seen"]
         return Memorised(
             bits=implied_bits(error, entropy, self.classes),

@@ -190,7 +190,9 @@ def _information(runs: Sequence[Run]) -> dict[str, str]:
     spent = [run for run in runs if run.metrics.get("capacity_bits") is not None]
     if spent:
         facts["Capacity of the sampled gradients"] = "; ".join(
-            f"{run.spec.method} seed {run.spec.seed}: {run.metrics['capacity_bits']:.3g} bits per label"
+            f"{run.spec.method}, σ {run.spec.hyper['sigma']:g}, seed {run.spec.seed}: "
+            f"{run.metrics['capacity_bits']:.3g} bits per label"
+            + (", vacuous" if run.metrics["capacity_bits"] >= (run.metrics["noise_entropy"] or 0) else "")
             for run in spent
         )
     return facts

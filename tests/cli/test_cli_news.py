@@ -27,9 +27,9 @@ def test_a_line_every_ten_seconds(capsys):
         now = float(done)
         show(news(done))
     assert capsys.readouterr().err.splitlines() == [
-        "training: 10 of 40 epochs, 10 s gone, about 30 s left",
-        "training: 20 of 40 epochs, 20 s gone, about 20 s left",
-        "training: 30 of 40 epochs, 30 s gone, about 10 s left",
+        "training: 10 of 40 epochs, 10 s gone, about 30 s left · validation 50.0%",
+        "training: 20 of 40 epochs, 20 s gone, about 20 s left · validation 50.0%",
+        "training: 30 of 40 epochs, 30 s gone, about 10 s left · validation 50.0%",
     ]
 
 
@@ -39,7 +39,9 @@ def test_runs_that_were_there_do_not_make_the_time_left_too_short(capsys):
     show(news(100, 120, ended=True))
     now = 10.0
     show(news(105, 120))
-    assert capsys.readouterr().err == "training: 5 of 20 epochs, 10 s gone, about 30 s left\n"
+    assert (
+        capsys.readouterr().err == "training: 5 of 20 epochs, 10 s gone, about 30 s left · validation 50.0%\n"
+    )
 
 
 def test_a_run_that_ends_early_counts_as_done(capsys):

@@ -77,8 +77,10 @@ def training_lines(clock: Callable[[], float] = time.monotonic) -> Callable[["Pr
             return
         said = now
         left = (now - started) * (total - done) / done
+        latest = "" if progress.record is None else _latest(progress.record)
         print(
-            f"training: {done} of {total} epochs, {now - started:.0f} s gone, about {left:.0f} s left",
+            f"training: {done} of {total} epochs, {now - started:.0f} s gone, "
+            f"about {left:.0f} s left{latest}",
             file=sys.stderr,
             flush=True,
         )

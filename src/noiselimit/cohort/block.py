@@ -19,7 +19,7 @@ from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.cohort.totals import EpochTotals
 from noiselimit.draws import DRAWS, stream_keys
 from noiselimit.information import gradient_capacity
-from noiselimit.meter import implied_bits
+from noiselimit.meter import estimated_entropy, implied_bits
 from noiselimit.methods import Batch, Method, get_method
 from noiselimit.networks.initial import Role
 from noiselimit.optimisers import OPTIMISERS, Rates
@@ -69,6 +69,7 @@ class Block:
         self.classes = classes
         self.noise_entropies = [noise_entropies[i] for i in order]
         self.capacities = [0.0] * len(order)
+        self.estimates = [math.inf] * len(order)
 
         def network_rows(rows: int, role: Role) -> NetworkRows:
             module = architecture(self.specs[0], role).build(input_shape, classes)
@@ -227,22 +228,22 @@ class Block:
     def _memorised(self, totals: EpochTotals) -> list[Record]:
         """For each row what its training error of the epoch implies; see `noiselimit.meter`."""
         examples, classes = len(self.data.train), self.classes
-        wrong = self.data.train.wrong
-        wrong_labels = [0] * len(self.specs) if wrong is None else wrong.sum(1).tolist()
-        correct, fitted = totals.correct.tolist(), totals.fitted.tolist()
+        correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()
         unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
         records: list[Record] = []
         for i, spec in enumerate(self.specs):
             entropy = self.noise_entropies[i]
             if entropy is None and _needs_predictor(spec) and math.isfinite(unsure[i]):
-                entropy = unsure[i] / examples
+                # The least so far: an untrained predictor is unsure of labels that it only has to learn.
+                estimate = estimated_entropy(unsure[i] / examples, classes)
+                entropy = self.estimates[i] = min(self.estimates[i], estimate)
             capacity = _capacity(spec, square_norm[i] / examples, classes)
             self.capacities[i] += capacity or 0.0
             records.append(
                 {
                     "noise_entropy": entropy,
                     "memorised_bits": implied_bits(1 - correct[i] / examples, entropy, classes),
-                    "wrong_fitted": fitted[i] / wrong_labels[i] if wrong_labels[i] else None,
+                    "wrong_fitted": fitted[i] / wrong[i] if wrong[i] else None,
                     "capacity_bits": None if capacity is None else self.capacities[i],
                 }
             )
@@ -280,6 +281,7 @@ class Block:
         self.transitions = [self.transitions[i] for i in rows]
         self.noise_entropies = [self.noise_entropies[i] for i in rows]
         self.capacities = [self.capacities[i] for i in rows]
+        self.estimates = [self.estimates[i] for i in rows]
         if rows:
             self.data = self.data.keep(rows)
             self.networks.keep(rows)
@@ -291,8 +293,14 @@ def _needs_predictor(spec: RunSpec) -> bool:
 
 
 def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | None:
-    """Bits per label that an epoch's sampled gradients may have told (Prop. 3.1); None for other methods."""
+    """Bits per label that an epoch's sampled gradients may have told (Prop. 3.1); None for other methods.
+
+    None as well where labels reach the weights by another way (a start that may know them, an order that is
+    drawn from them), and without noise, where the bound is infinite.
+    """
     method = get_method(spec.method)
+    if spec.sampler != "shuffled" or spec.initial_weights is not None:
+        return None
     if not method.needs_predictor or method.draws is None or not math.isfinite(mean_square_norm):
         return None
     sigma = spec.hyper["sigma"]

@@ -16,8 +16,10 @@ class EpochTotals:
     """float64 [K], summed over examples."""
     correct: Tensor
     """int64 [K]: given labels hit while training."""
+    wrong: Tensor
+    """int64 [K]: wrong labels seen, where it is known which are wrong."""
     fitted: Tensor
-    """int64 [K]: wrong labels hit while training, where it is known which are wrong."""
+    """int64 [K]: those of them that were hit while training."""
     unsure: Tensor
     """float64 [K]: entropies in bits of the predictor's probabilities; 0 in rows without predictor."""
     square_norm: Tensor
@@ -33,6 +35,7 @@ class EpochTotals:
         return cls(
             loss=sums(torch.float64),
             correct=sums(torch.int64),
+            wrong=sums(torch.int64),
             fitted=sums(torch.int64),
             unsure=sums(torch.float64),
             square_norm=sums(torch.float64),
@@ -54,6 +57,7 @@ class EpochTotals:
         self.loss.add_(losses.to(torch.float64) * labels.shape[1])
         self.correct.add_(hit.sum(1))
         if wrong is not None:
+            self.wrong.add_(wrong.sum(1))
             self.fitted.add_((hit & wrong).sum(1))
         if predicted is not None:
             rows = len(predicted)

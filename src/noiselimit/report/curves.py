@@ -68,7 +68,8 @@ def memorisation_curve(report: Report, *, standalone: bool = False) -> Curve | N
     most = max(entropies)
     # One level where the noise is known; an estimate changes from epoch to epoch and has none.
     reference = (most, f"all there is: {most:.2f}") if most - min(entropies) < LEVEL * most else None
-    heading = "Memorised bits per label, at least"
+    estimated = any(len(set(_values(run, "noise_entropy"))) > 1 for run in report.runs)
+    heading = f"Memorised bits per label, {'estimated' if estimated else 'at least'}"
     svg = line_chart(
         [_line(run, "memorised_bits") for run in report.runs],
         title=f"{heading}, per epoch",
