@@ -175,3 +175,14 @@ def test_initial_weights_that_do_not_fit_are_said_before_training(blobs: DataSet
     with pytest.raises(InputError, match=r"w\.safetensors"):
         train(specs, blobs, out=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_pictures_on_another_scale_are_refused(tiny_images: DataSet) -> None:
+    """As when digits of 0 … 16 were learned from and ordinary pictures of 0 … 255 are to be predicted."""
+    dim = DataSet(
+        "dim", noiselimit.make_examples(tiny_images.examples.inputs // 16, tiny_images.examples.labels)
+    )
+    (run,) = train(RunSpec("ce", epochs=1), dim)
+    assert len(run.predict_proba(dim.examples.inputs)) == 61
+    with pytest.raises(InputError, match="trained on values up to 11: scale them alike"):
+        run.predict_proba(tiny_images.examples.inputs)

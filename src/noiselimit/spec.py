@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -344,6 +344,28 @@ def grid(**choices: Any) -> list[RunSpec]:
             spec = RunSpec(method=method.name, hyper=hyper, **chosen)
             specs.setdefault(spec.key, spec)
     return list(specs.values())
+
+
+def refuse_idle(specs: Sequence[RunSpec], names: Iterable[str]) -> None:
+    """Say that a setting which somebody chose would act in none of the runs."""
+    methods = [get_method(spec.method) for spec in specs]
+    predicting = any(method.needs_predictor for method in methods)
+    acting = {
+        "predictor_network": (predicting, "a method with a predictor, such as limit-l"),
+        "predictor_features": (predicting, "a method with a predictor, such as limit-l"),
+        "transition": (any(method.transition for method in methods), "method fw"),
+        "parent_learning_rate": (
+            any(method.starts for method in methods),
+            "method fw, dmi or one with +init",
+        ),
+        "momentum": (any(spec.optimiser == "sgd" for spec in specs), "optimiser sgd"),
+    }
+    for name in names:
+        acts, remedy = acting.get(name, (True, ""))
+        if not acts:
+            raise InputError(
+                f"{name} is given but acts in none of these runs: leave it out, or choose {remedy}."
+            )
 
 
 def setting(spec: RunSpec) -> RunSpec:

@@ -51,6 +51,12 @@ OTHER_VALUES = {
     "transition": ("uniform:0.5", parse_noise("uniform:0.5")),
     "parent_learning_rate": ("0.5", 0.5),
 }
+# Settings that act only beside another.
+COMPANIONS = {
+    "transition": ("--method", "fw"),
+    "parent_learning_rate": ("--method", "fw"),
+    "momentum": ("--optimiser", "sgd"),
+}
 OPTIONS = {parameter.name: parameter for parameter in typer.main.get_command(app).commands["train"].params}
 
 
@@ -78,7 +84,7 @@ def specs(command, table, monkeypatch):
 def test_every_field_of_a_spec_is_an_option_that_reaches_it(specs, name):
     typed, value = OTHER_VALUES[name]
     assert getattr(DEFAULTS, name) != value
-    [spec] = specs(flag(name), typed)
+    [spec] = specs(*COMPANIONS.get(name, ()), flag(name), typed)
     assert getattr(spec, name) == value
 
 
@@ -106,7 +112,8 @@ def test_every_such_option_takes_several_values(specs, name):
     }.get(name)
     another = another or ("mlp-4x512" if "network" in name else "0.25" if "." in other else "9")
     method = [] if name == "method" else ["--method", dict(HYPER).get(name, "limit-l")]
-    assert len(specs(*method, flag(name), f"{other}, {another}")) == 2
+    beside = COMPANIONS.get(name, method)
+    assert len(specs(*beside, flag(name), f"{other}, {another}")) == 2
 
 
 @pytest.mark.parametrize("name", FIELDS)

@@ -111,16 +111,15 @@ def test_an_interrupted_training_keeps_finished_runs_and_leaves_nothing_else(pro
 
 
 def test_settings_that_do_not_act_make_no_second_line(command, table):
-    answer = command(
-        "train",
-        "--data",
-        table,
-        "--method",
-        "ce",
-        "--predictor-network",
-        "mlp,linear",
-        "--epochs",
-        "1",
-        "--json",
-    )
-    assert len(json.loads(answer.out)) == 1
+    idle = ("--method", "ce,limit-l", "--predictor-network", "mlp,linear")
+    answer = command("train", "--data", table, *idle, "--epochs", "1", "--json")
+    assert [run["method"] for run in json.loads(answer.out)] == ["ce", "limit-l", "limit-l"]
+
+
+@pytest.mark.parametrize(
+    "option", ["predictor-network=mlp", "transition=uniform:0.4", "parent-learning-rate=0.1", "momentum=0.5"]
+)
+def test_a_setting_that_acts_nowhere_is_refused(command, table, option):
+    answer = command("train", "--data", table, "--method", "ce", f"--{option}")
+    assert answer.code == 2
+    assert "acts in none of these runs: leave it out, or choose" in answer.err

@@ -138,7 +138,7 @@ def train(
     from noiselimit.data.sources import load_data
     from noiselimit.report import write_report
     from noiselimit.run_report import make_report, summary
-    from noiselimit.spec import grid
+    from noiselimit.spec import grid, refuse_idle
     from noiselimit.training import train as train_runs
 
     typed = {
@@ -174,7 +174,7 @@ def train(
     choices: dict[str, list[object]] = {
         name: list(several(name, text)) for name, text in typed.items() if text is not None
     }
-    grid(**choices)  # what is typed wrong is said before anything large is read
+    refuse_idle(grid(**choices), choices)  # what is typed wrong is said before anything large is read
     reading = Reading(label, clean_label, weight, resize, skip_bad_images)
     data_set = load_data(data, data_dir, download, download_news(quiet), reading)
     print_notes(data_set)

@@ -23,6 +23,9 @@ from noiselimit.networks.dotted import is_dotted
 from noiselimit.networks.initial import Role
 from noiselimit.spec import RunSpec, architecture
 
+OTHER_SCALE = 4
+"""How many times larger than in training the largest value of pictures may be before they are refused."""
+
 
 @dataclass(frozen=True)
 class DataInfo:
@@ -166,6 +169,11 @@ class Run:
                 f"{list(self.data.input_shape)}: give inputs like those of '{self.data.name}'."
             )
         if ready.ndim == 4 and ready.dtype != np.uint8 and highest_value(ready) <= 1 < self.data.highest:
+            raise InputError(
+                f"inputs go up to {highest_value(ready):g}, but the run was trained on values up to "
+                f"{self.data.highest:g}: scale them alike."
+            )
+        if ready.ndim == 4 and highest_value(ready) > OTHER_SCALE * max(self.data.highest, 1.0):
             raise InputError(
                 f"inputs go up to {highest_value(ready):g}, but the run was trained on values up to "
                 f"{self.data.highest:g}: scale them alike."
