@@ -17,6 +17,7 @@ LAYERS = [
     {"draws"},
     {"methods", "networks", "optimisers", "schedules", "samplers", "augmentation", "report"},
     {"spec", "loss", "meter"},
+    {"binding", "grids"},
     {"cohort"},
     {"runs"},
     {"training", "predictions"},

@@ -9,9 +9,9 @@ import safetensors.torch
 import torch
 
 from noiselimit import InputError, RunSpec, grid, load_run, train
+from noiselimit.binding import bind, parent_spec
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.methods import METHODS
-from noiselimit.spec import bind, parent_spec
 from noiselimit.training import Progress
 
 CHILDREN = sorted(name for name, method in METHODS.items() if method.starts)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.grids import grid
 from noiselimit.report import render
 from noiselimit.run_report import differing_settings, make_report, readable, summary
-from noiselimit.spec import RunSpec, grid
+from noiselimit.spec import RunSpec
 from noiselimit.training import train
 
 FAST = {"epochs": 2, "batch_size": 16}

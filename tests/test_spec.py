@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noiselimit.binding import bind
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
+from noiselimit.grids import grid
 from noiselimit.methods import METHODS
 from noiselimit.networks.pretrained import WeightsFile
 from noiselimit.noise import MatrixNoise, UniformNoise
-from noiselimit.spec import RunSpec, bind, grid, setting
+from noiselimit.spec import RunSpec, setting
 
 SPECS = st.builds(
     RunSpec,

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
+    from noiselimit.grids import grid
     from noiselimit.loss import LimitLoss
     from noiselimit.meter import MemorisationMeter
     from noiselimit.noise import (
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
         UniformNoise,
     )
     from noiselimit.runs import Run, choose, load_run
-    from noiselimit.spec import RunSpec, grid
+    from noiselimit.spec import RunSpec
     from noiselimit.training import train
 
 __version__ = "0.1.0"
@@ -63,7 +64,7 @@ _HOMES = {
     "RunSpec": "spec",
     "UniformNoise": "noise",
     "choose": "runs",
-    "grid": "spec",
+    "grid": "grids",
     "load_data": "data.sources",
     "load_run": "runs",
     "make_examples": "data.examples",

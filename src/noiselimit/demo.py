@@ -5,10 +5,11 @@ from pathlib import Path
 
 from noiselimit.data.digits import digits
 from noiselimit.files import write_json
+from noiselimit.grids import grid
 from noiselimit.report import write_report
 from noiselimit.run_report import make_report, summary
 from noiselimit.runs import Run
-from noiselimit.spec import RunSpec, grid
+from noiselimit.spec import RunSpec
 from noiselimit.training import Progress, train
 
 NOISE = "uniform:0.4"

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from noiselimit.binding import usual_parent_rate
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import highest_value
 from noiselimit.noise import noise_to_json
 from noiselimit.report import Report, RunLine, Suspect, result_sentence
 from noiselimit.runs import Run, choose
-from noiselimit.spec import problem, usual_parent_rate
+from noiselimit.spec import problem
 
 SUSPECTS = 40
 _IN_EVERY_TABLE = {"schema", "method", "hyper", "seed"}

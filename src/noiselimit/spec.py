@@ -2,21 +2,16 @@
 
 import dataclasses
 import hashlib
-import itertools
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from noiselimit.augmentation import AUGMENTATIONS
-from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, number, unknown
-from noiselimit.methods import METHODS, get_method
-from noiselimit.networks import fitting_network
+from noiselimit.methods import get_method
 from noiselimit.networks.architecture import Architecture, canonical, check_name, is_dotted
 from noiselimit.networks.initial import Role
 from noiselimit.networks.pretrained import WeightsFile, read_weights_file
@@ -236,138 +231,6 @@ def architecture(spec: RunSpec, role: Role) -> Architecture:
     return Architecture(spec.predictor_network or usual, spec.dropout, features=spec.predictor_features)
 
 
-def bind(spec: RunSpec, data: DataSet) -> RunSpec:
-    """The spec with everything filled in that follows from the data; what does not fit them is said here."""
-    examples = data.examples
-    network = spec.network if spec.network != "auto" else fitting_network(examples.input_shape)
-    bound = _without_idle_settings(
-        dataclasses.replace(
-            spec,
-            network=network,
-            test_share=0.0 if data.test is not None else spec.test_share,
-            validation_share=0.0 if validated_elsewhere(spec, data) else spec.validation_share,
-            data=data.fingerprint,
-            parent=None,
-        )
-    )
-    for role in Role if get_method(spec.method).needs_predictor else [Role.CLASSIFIER]:
-        architecture(bound, role).check(examples.input_shape, examples.classes)
-    if bound.augmentation != "none" and len(examples.input_shape) != 3:
-        raise InputError(
-            f"augmentation is {bound.augmentation!r}, but the inputs are no pictures: leave it out."
-        )
-    if bound.transition is not None:
-        bound.transition.transition(examples.class_names)  # says if it does not fit the classes
-    parent = parent_spec(bound)
-    return bound if parent is None else dataclasses.replace(bound, parent=parent.hash)
-
-
-def validated_elsewhere(spec: RunSpec, data: DataSet) -> bool:
-    """Whether the data's own clean validation part chooses, so that no example need be held out."""
-    return data.validation is not None and spec.validation_labels == "clean"
-
-
-def parent_spec(spec: RunSpec) -> RunSpec | None:
-    """The bound spec of the CE run that this bound one starts from, or None if it starts afresh.
-
-    The same data, noise, seed and settings, so that one CE run serves all its children. Where the child's
-    learning rate is searched for (paper: DMI's), the parent keeps the usual one.
-    """
-    method = get_method(spec.method)
-    if method.starts is None:
-        return None
-    for name in ("predictor_network", "predictor_features") if method.starts == "predictor" else ():
-        if getattr(spec, name) is not None:
-            raise InputError(
-                f"{name} is {getattr(spec, name)!r}, but '{spec.method}' starts its predictor from a CE run "
-                f"of network '{spec.network}': leave it out, or choose '{spec.method.removesuffix('+init')}'."
-            )
-    assert spec.parent_learning_rate is not None  # bound
-    return _without_idle_settings(
-        dataclasses.replace(spec, method="ce", hyper={}, learning_rate=spec.parent_learning_rate, parent=None)
-    )
-
-
-def _without_idle_settings(spec: RunSpec) -> RunSpec:
-    """Settings that do not act on this run go back to their defaults: equal runs get equal hashes."""
-    method = get_method(spec.method)
-    usual = spec.network if spec.predictor_features is None else "linear"
-    idle_predictor = not method.needs_predictor or spec.predictor_network == usual
-    return dataclasses.replace(
-        spec,
-        predictor_network=None if idle_predictor else spec.predictor_network,
-        predictor_features=spec.predictor_features if method.needs_predictor else None,
-        momentum=spec.momentum if spec.optimiser == "sgd" else RunSpec.momentum,
-        transition=spec.transition if method.transition is not None else None,
-        parent_learning_rate=_parent_learning_rate(spec),
-    )
-
-
-def _parent_learning_rate(spec: RunSpec) -> float | None:
-    """As the user gave it, else what it stands for; None for a run that starts afresh."""
-    method = get_method(spec.method)
-    if method.starts is None or spec.parent_learning_rate is not None:
-        return None if method.starts is None else spec.parent_learning_rate
-    return usual_parent_rate(spec)
-
-
-def usual_parent_rate(spec: RunSpec) -> float:
-    """The child's own, but where that is searched for, the usual one of Adam."""
-    searched = get_method(spec.method).searches_rate and spec.optimiser == RunSpec.optimiser
-    return RunSpec.learning_rate if searched else spec.learning_rate
-
-
-def grid(**choices: Any) -> list[RunSpec]:
-    """All combinations of the choices, each a value or a list of values, as specs in a stable order.
-
-    Names are RunSpec's fields and the methods' hyper-parameters:
-    `grid(method=["ce", "limit-l"], beta=[1, 10])` gives three runs, because cross-entropy has no beta.
-    """
-    methods = [get_method(name) for name in _values(choices.pop("method", RunSpec.method))]
-    hyper_names = {name for method in methods for name in method.hyper}
-    fields = {f.name for f in dataclasses.fields(RunSpec)} - {"method", "hyper", "data", "parent"}
-    for name in choices:
-        if name in fields | hyper_names:
-            continue
-        if any(name in method.hyper for method in METHODS.values()):
-            given = " and ".join(method.name for method in methods)
-            raise InputError(
-                f"{name} is not a hyper-parameter of {given}: leave it out or choose another method."
-            )
-        raise unknown("option", name, fields | hyper_names | {"method"})
-    specs: dict[str, RunSpec] = {}
-    for method in methods:
-        names = [name for name in choices if name in fields or name in method.hyper]
-        for values in itertools.product(*(_values(choices[name]) for name in names)):
-            chosen = dict(zip(names, values, strict=True))
-            hyper = {name: chosen.pop(name) for name in names if name in method.hyper}
-            spec = RunSpec(method=method.name, hyper=hyper, **chosen)
-            specs.setdefault(spec.key, spec)
-    return list(specs.values())
-
-
-def refuse_idle(specs: Sequence[RunSpec], names: Iterable[str]) -> None:
-    """Say that a setting which somebody chose would act in none of the runs."""
-    methods = [get_method(spec.method) for spec in specs]
-    predicting = any(method.needs_predictor for method in methods)
-    acting = {
-        "predictor_network": (predicting, "a method with a predictor, such as limit-l"),
-        "predictor_features": (predicting, "a method with a predictor, such as limit-l"),
-        "transition": (any(method.transition for method in methods), "method fw"),
-        "parent_learning_rate": (
-            any(method.starts for method in methods),
-            "method fw, dmi or one with +init",
-        ),
-        "momentum": (any(spec.optimiser == "sgd" for spec in specs), "optimiser sgd"),
-    }
-    for name in names:
-        acts, remedy = acting.get(name, (True, ""))
-        if not acts:
-            raise InputError(
-                f"{name} is given but acts in none of these runs: leave it out, or choose {remedy}."
-            )
-
-
 def setting(spec: RunSpec) -> RunSpec:
     """The spec without its seed, and without the parent that the seed has: what runs of one setting share."""
     return dataclasses.replace(spec, seed=0, parent=None)
@@ -383,12 +246,6 @@ def problem(spec: RunSpec) -> RunSpec:
         test_share=spec.test_share,
         train_size=spec.train_size,
     )
-
-
-def _values(choice: Any) -> list[Any]:
-    if isinstance(choice, np.ndarray) and choice.ndim == 1:
-        return list(choice.tolist())
-    return list(choice) if isinstance(choice, list | tuple | range) else [choice]
 
 
 def _without_defaults(spec: RunSpec) -> dict[str, Any]:

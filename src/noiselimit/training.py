@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from noiselimit.binding import bind, parent_spec
 from noiselimit.cohort.device import find_device
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.plan import plan_cohorts
@@ -28,7 +29,7 @@ from noiselimit.networks import Role
 from noiselimit.runs.folder import load_run, write_run
 from noiselimit.runs.outcome import make_run
 from noiselimit.runs.run import Run
-from noiselimit.spec import RunSpec, bind, parent_spec
+from noiselimit.spec import RunSpec
 
 
 @dataclass(frozen=True)

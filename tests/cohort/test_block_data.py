@@ -15,8 +15,9 @@ from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.draws import stream_keys
 from noiselimit.errors import InputError
+from noiselimit.grids import grid
 from noiselimit.randomness import Stream
-from noiselimit.spec import RunSpec, grid
+from noiselimit.spec import RunSpec
 from noiselimit.training import train
 
 CPU = torch.device("cpu")

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.cohort.plan import cost, plan_blocks, plan_cohorts
-from noiselimit.spec import grid
+from noiselimit.grids import grid
 
 
 def test_method_hyper_parameters_seed_and_rate_share_a_cohort() -> None:

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from noiselimit.data.examples import DataSet
+from noiselimit.grids import grid
 from noiselimit.runs import Run
-from noiselimit.spec import RunSpec, grid
+from noiselimit.spec import RunSpec
 from noiselimit.training import train as train_anywhere
 
 train = partial(train_anywhere, device="cpu")  # where equality is bit by bit

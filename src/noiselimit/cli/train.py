@@ -136,9 +136,9 @@ def train(
     from noiselimit.cli.values import several
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
+    from noiselimit.grids import grid, refuse_idle
     from noiselimit.report import write_report
     from noiselimit.run_report import make_report, summary
-    from noiselimit.spec import grid, refuse_idle
     from noiselimit.training import train as train_runs
 
     typed = {

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from noiselimit.binding import validated_elsewhere
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.lazy import Inputs, LazyInputs
 from noiselimit.errors import InputError
 from noiselimit.information import entropy_of_posteriors
 from noiselimit.noise import NoNoise
-from noiselimit.spec import RunSpec, problem, validated_elsewhere
+from noiselimit.spec import RunSpec, problem
 from noiselimit.split import Split, split_examples
 
 Floats = npt.NDArray[np.float32]
