@@ -14,7 +14,7 @@ LAYERS = [
     {"files", "machine", "randomness", "registry", "information"},
     {"data"},
     {"noise", "split"},
-    {"draws"},
+    {"draws", "kernels"},
     {"methods", "networks", "optimisers", "schedules", "samplers", "augmentation", "report"},
     {"spec", "loss", "meter"},
     {"binding", "grids"},

@@ -1,0 +1,188 @@
+"""Convolution of R independent networks at once, channels last, without materialised patches.
+
+Bytes decide: the layers of small networks do little arithmetic per byte, and an unfolded input is four to
+nine times the input. `convolution_products` gathers patches tile by tile inside the matrix product instead,
+so that each activation crosses the memory bus about once per product. A kernel that covers its whole input
+has no patches to share, and is an ordinary batched product.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from noiselimit.kernels.convolution_products import (
+    forward_kernel,
+    input_gradient_kernel,
+    weight_gradient_kernel,
+)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The sizes of a convolution that kernels are compiled for; the number of rows and the batch are not."""
+
+    CI: int
+    CO: int
+    KH: int
+    KW: int
+    S: int
+    P: int
+    H: int
+    W: int
+    OH: int
+    OW: int
+
+    @property
+    def columns(self) -> int:
+        return self.KH * self.KW * self.CI
+
+    @property
+    def covers(self) -> bool:
+        """One output per picture, from all of it."""
+        return self.KH == self.H and self.KW == self.W and self.P == 0
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A product's tile: BM outputs or pixels, BN channels, BK columns of the patch matrix."""
+
+    BM: int
+    BN: int
+    BK: int
+    num_warps: int
+    num_stages: int
+
+
+def geometry(x: Tensor, weight: Tensor, stride: int, padding: int) -> Geometry:
+    """The sizes of `convolve(x, weight, stride, padding)`."""
+    rows, _, height, width, channels = x.shape
+    if weight.shape[:1] + weight.shape[2:3] != (rows, channels):
+        raise ValueError(f"weights {tuple(weight.shape)} do not fit inputs {tuple(x.shape)}")
+    _, outputs, _, down, across = weight.shape
+    oh, ow = ((size + 2 * padding - k) // stride + 1 for size, k in ((height, down), (width, across)))
+    if min(oh, ow) < 1 or x[0].numel() >= 2**31:
+        raise ValueError(f"inputs {tuple(x.shape)} are too small or too large for a {down} × {across} kernel")
+    return Geometry(channels, outputs, down, across, stride, padding, height, width, oh, ow)
+
+
+def _power(value: int, most: int) -> int:
+    """The power of two that holds `value`, between the 16 that tensor cores need and `most`."""
+    return min(max(1 << (value - 1).bit_length(), 16), most)
+
+
+def _tile(sizes: tuple[int, int, int], dtype: torch.dtype) -> Tile:
+    """float32 has no tensor cores that keep its precision: more threads hold what would spill."""
+    return Tile(*sizes, *((8, 2) if dtype == torch.float32 else (4, 3)))
+
+
+def forward_tile(g: Geometry, dtype: torch.dtype) -> Tile:
+    return _tile((128, _power(g.CO, 128), _power(g.columns, 64)), dtype)
+
+
+def input_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
+    taps = triton.cdiv(g.KH, g.S) * triton.cdiv(g.KW, g.S)
+    return _tile((128, _power(g.CI, 128), _power(taps * g.CO, 64)), dtype)
+
+
+def weight_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
+    return _tile((64, _power(g.CO, 64), _power(g.columns, 128)), dtype)
+
+
+def pack(weight: Tensor, dtype: torch.dtype) -> Tensor:
+    """[R, CO, KH, KW, CI] without gaps from [R, CO, CI, KH, KW] of any strides, in one copy."""
+    ordered = weight.permute(0, 1, 3, 4, 2)
+    return torch.empty(ordered.shape, dtype=dtype, device=weight.device).copy_(ordered)
+
+
+def forward(x: Tensor, packed: Tensor, g: Geometry, tile: Tile) -> Tensor:
+    """[R, B, OH, OW, CO]."""
+    rows, batch = x.shape[:2]
+    y = x.new_empty(rows, batch, g.OH, g.OW, g.CO)
+    grid = (triton.cdiv(batch * g.OH * g.OW, tile.BM), triton.cdiv(g.CO, tile.BN), rows)
+    forward_kernel[grid](x, packed, y, batch, **asdict(g), **asdict(tile))
+    return y
+
+
+def input_gradient(dy: Tensor, packed: Tensor, g: Geometry, tile: Tile) -> Tensor:
+    """[R, B, H, W, CI]."""
+    rows, batch = dy.shape[:2]
+    dx = dy.new_empty(rows, batch, g.H, g.W, g.CI)
+    pixels = batch * triton.cdiv(g.H, g.S) * triton.cdiv(g.W, g.S)
+    grid = (triton.cdiv(pixels, tile.BM) * g.S**2, triton.cdiv(g.CI, tile.BN), rows)
+    input_gradient_kernel[grid](dy, packed, dx, batch, **asdict(g), **asdict(tile))
+    return dx
+
+
+def _splits(device: torch.device, tiles: int, programs: int) -> int:
+    """Into how many chunks to cut the sum over `tiles` tiles, so that four programs wait per multiprocessor.
+
+    Each chunk keeps at least two tiles: partial sums are traffic as well.
+    """
+    cores = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+    return max(1, min(-(-4 * cores // programs), tiles // 2))
+
+
+def weight_gradient(x: Tensor, dy: Tensor, g: Geometry, tile: Tile, splits: int | None = None) -> Tensor:
+    """float32 [R, CO, KH, KW, CI]."""
+    rows, batch = x.shape[:2]
+    tiles = triton.cdiv(batch * g.OH * g.OW, tile.BM)
+    blocks = triton.cdiv(g.columns, tile.BK) * triton.cdiv(g.CO, tile.BN)
+    splits = splits or _splits(x.device, tiles, rows * blocks)
+    partial = torch.empty(rows, splits, g.CO, g.KH, g.KW, g.CI, dtype=torch.float32, device=x.device)
+    chunk = triton.cdiv(tiles, splits) * tile.BM
+    weight_gradient_kernel[(blocks, splits, rows)](x, dy, partial, batch, chunk, **asdict(g), **asdict(tile))
+    return partial.sum(1) if splits > 1 else partial[:, 0]
+
+
+def _float32_product(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b in float32, of bfloat16 factors too, where the device can: on the GPU their sums are float32."""
+    if a.is_cuda and a.dtype != torch.float32:
+        return torch.bmm(a, b, out_dtype=torch.float32)
+    return torch.bmm(a, b).float()
+
+
+class _Convolution(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
+        g = geometry(x, weight, stride, padding)
+        x = x.contiguous()
+        packed = pack(weight, x.dtype)
+        ctx.save_for_backward(x, packed)
+        ctx.geometry = g
+        if g.covers:
+            return torch.bmm(x.flatten(2), packed.flatten(2).mT)[:, :, None, None]
+        return forward(x, packed, g, forward_tile(g, x.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        x, packed = ctx.saved_tensors
+        g: Geometry = ctx.geometry
+        dy = dy.contiguous()
+        dx = dw = None
+        if ctx.needs_input_grad[0]:
+            if g.covers:
+                dx = torch.bmm(dy.flatten(2), packed.flatten(2)).view(x.shape)
+            else:
+                dx = input_gradient(dy, packed, g, input_gradient_tile(g, x.dtype))
+        if ctx.needs_input_grad[1]:
+            if g.covers:
+                dw = _float32_product(dy.flatten(2).mT, x.flatten(2)).view(packed.shape)
+            else:
+                dw = weight_gradient(x, dy, g, weight_gradient_tile(g, x.dtype))
+            dw = dw.permute(0, 1, 4, 2, 3)
+        return dx, dw, None, None
+
+
+def convolve(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
+    """[R, B, OH, OW, CO]: row r of the result is row r of x convolved with row r of the weights.
+
+    x is [R, B, H, W, CI]; weight is float32 [R, CO, CI, KH, KW] of any strides, best with the channels last
+    inside a row; the picture is surrounded by `padding` zeros. The result has the dtype of x, products are
+    summed in float32, and the gradient of the weights is float32 with its channels last in memory.
+    """
+    return _Convolution.apply(x, weight, stride, padding)  # type: ignore[no-any-return, no-untyped-call]
