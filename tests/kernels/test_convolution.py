@@ -1,5 +1,8 @@
 """Each row of the stacked convolution and of its gradients equals torch's own convolution of that network."""
 
+import os
+import subprocess
+import sys
 from typing import NamedTuple
 
 import pytest
@@ -9,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from noiselimit.kernels.convolution import Tile, convolve, geometry, pack, weight_gradient
+from noiselimit.kernels.convolution import convolve, pack, weight_gradient
+from noiselimit.kernels.convolution_tiles import Tile, geometry
 
 
 class Layer(NamedTuple):
@@ -156,3 +160,29 @@ def test_packing_orders_and_casts() -> None:
 def test_weights_that_do_not_fit_are_refused(shape: tuple[int, ...], padding: int) -> None:
     with pytest.raises(ValueError, match=r"weights|too small"):
         convolve(torch.zeros(2, 1, 6, 6, 2), torch.zeros(shape), 1, padding)
+
+
+COMPILE = """
+from dataclasses import asdict
+import torch, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from noiselimit.kernels import convolution_products as products, convolution_tiles as tiles
+
+g = tiles.Geometry(32, 64, 3, 3, 2, 0, 7, 7, 3, 3)
+for name in ("forward", "input_gradient", "weight_gradient"):
+    kernel = getattr(products, name + "_kernel")
+    tile = asdict(getattr(tiles, name + "_tile")(g, torch.bfloat16))
+    options = {key: tile.pop(key) for key in ("num_warps", "num_stages")}
+    types = {"batch": "i32", "chunk": "i32", "partial": "*fp32"} | dict.fromkeys(asdict(g) | tile, "constexpr")
+    signature = {argument: types.get(argument, "*bf16") for argument in kernel.arg_names}
+    source = ASTSource(kernel, signature, asdict(g) | tile)
+    triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+"""
+
+
+def test_the_kernels_compile_for_a_gpu() -> None:
+    """The interpreter takes Python that the compiler refuses; compiling needs no GPU."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-2000:]

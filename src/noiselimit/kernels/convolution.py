@@ -6,7 +6,7 @@ so that each activation crosses the memory bus about once per product. A kernel 
 has no patches to share, and is an ordinary batched product.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -19,77 +19,16 @@ from noiselimit.kernels.convolution_products import (
     input_gradient_kernel,
     weight_gradient_kernel,
 )
+from noiselimit.kernels.convolution_tiles import (
+    Geometry,
+    Tile,
+    forward_tile,
+    geometry,
+    input_gradient_tile,
+    weight_gradient_tile,
+)
 
-
-@dataclass(frozen=True)
-class Geometry:
-    """The sizes of a convolution that kernels are compiled for; the number of rows and the batch are not."""
-
-    CI: int
-    CO: int
-    KH: int
-    KW: int
-    S: int
-    P: int
-    H: int
-    W: int
-    OH: int
-    OW: int
-
-    @property
-    def columns(self) -> int:
-        return self.KH * self.KW * self.CI
-
-    @property
-    def covers(self) -> bool:
-        """One output per picture, from all of it."""
-        return self.KH == self.H and self.KW == self.W and self.P == 0
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A product's tile: BM outputs or pixels, BN channels, BK columns of the patch matrix."""
-
-    BM: int
-    BN: int
-    BK: int
-    num_warps: int
-    num_stages: int
-
-
-def geometry(x: Tensor, weight: Tensor, stride: int, padding: int) -> Geometry:
-    """The sizes of `convolve(x, weight, stride, padding)`."""
-    rows, _, height, width, channels = x.shape
-    if weight.shape[:1] + weight.shape[2:3] != (rows, channels):
-        raise ValueError(f"weights {tuple(weight.shape)} do not fit inputs {tuple(x.shape)}")
-    _, outputs, _, down, across = weight.shape
-    oh, ow = ((size + 2 * padding - k) // stride + 1 for size, k in ((height, down), (width, across)))
-    if min(oh, ow) < 1 or x[0].numel() >= 2**31:
-        raise ValueError(f"inputs {tuple(x.shape)} are too small or too large for a {down} × {across} kernel")
-    return Geometry(channels, outputs, down, across, stride, padding, height, width, oh, ow)
-
-
-def _power(value: int, most: int) -> int:
-    """The power of two that holds `value`, between the 16 that tensor cores need and `most`."""
-    return min(max(1 << (value - 1).bit_length(), 16), most)
-
-
-def _tile(sizes: tuple[int, int, int], dtype: torch.dtype) -> Tile:
-    """float32 has no tensor cores that keep its precision: more threads hold what would spill."""
-    return Tile(*sizes, *((8, 2) if dtype == torch.float32 else (4, 3)))
-
-
-def forward_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    return _tile((128, _power(g.CO, 128), _power(g.columns, 64)), dtype)
-
-
-def input_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    taps = triton.cdiv(g.KH, g.S) * triton.cdiv(g.KW, g.S)
-    return _tile((128, _power(g.CI, 128), _power(taps * g.CO, 64)), dtype)
-
-
-def weight_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    return _tile((64, _power(g.CO, 64), _power(g.columns, 128)), dtype)
+PROGRAMS_PER_CORE = 4  # of the gradient of the weights: enough loads in flight, few partial sums
 
 
 def pack(weight: Tensor, dtype: torch.dtype) -> Tensor:
@@ -118,12 +57,12 @@ def input_gradient(dy: Tensor, packed: Tensor, g: Geometry, tile: Tile) -> Tenso
 
 
 def _splits(device: torch.device, tiles: int, programs: int) -> int:
-    """Into how many chunks to cut the sum over `tiles` tiles, so that four programs wait per multiprocessor.
+    """Into how many chunks to cut the sum over `tiles` tiles, so that every multiprocessor has its programs.
 
     Each chunk keeps at least two tiles: partial sums are traffic as well.
     """
     cores = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
-    return max(1, min(-(-4 * cores // programs), tiles // 2))
+    return max(1, min(-(-PROGRAMS_PER_CORE * cores // programs), tiles // 2))
 
 
 def weight_gradient(x: Tensor, dy: Tensor, g: Geometry, tile: Tile, splits: int | None = None) -> Tensor:
