@@ -174,9 +174,10 @@ for name in ("forward", "input_gradient", "weight_gradient"):
     kernel = getattr(products, name + "_kernel")
     tile = asdict(getattr(tiles, name + "_tile")(g, torch.bfloat16))
     options = {key: tile.pop(key) for key in ("num_warps", "num_stages")}
-    types = {"batch": "i32", "chunk": "i32", "partial": "*fp32"} | dict.fromkeys(asdict(g) | tile, "constexpr")
+    sizes = asdict(g) | tile
+    types = {"batch": "i32", "chunk": "i32", "partial": "*fp32"} | dict.fromkeys(sizes, "constexpr")
     signature = {argument: types.get(argument, "*bf16") for argument in kernel.arg_names}
-    source = ASTSource(kernel, signature, asdict(g) | tile)
+    source = ASTSource(kernel, signature, sizes)
     triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
 """
 
