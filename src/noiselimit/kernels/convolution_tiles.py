@@ -78,4 +78,5 @@ def input_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
 
 
 def weight_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    return _tile((64, power(g.CO, 64), power(g.columns, 128)), dtype)
+    outputs = 128 if g.columns <= 64 else 64  # narrow patches: more of them, to keep as many bytes in flight
+    return _tile((outputs, power(g.CO, 64), power(g.columns, 128)), dtype)
