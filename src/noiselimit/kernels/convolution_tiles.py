@@ -48,12 +48,13 @@ class Tile:
 
 def geometry(x: Tensor, weight: Tensor, stride: int, padding: int) -> Geometry:
     """The sizes of `convolve(x, weight, stride, padding)`."""
-    rows, _, height, width, channels = x.shape
+    rows, batch, height, width, channels = x.shape
     if weight.shape[:1] + weight.shape[2:3] != (rows, channels):
         raise ValueError(f"weights {tuple(weight.shape)} do not fit inputs {tuple(x.shape)}")
     _, outputs, _, down, across = weight.shape
     oh, ow = ((size + 2 * padding - k) // stride + 1 for size, k in ((height, down), (width, across)))
-    if min(oh, ow) < 1 or x[0].numel() >= 2**31:
+    largest = batch * max(height * width * channels, oh * ow * outputs)
+    if min(oh, ow) < 1 or largest >= 2**31:  # offsets inside a row are 32 bits wide
         raise ValueError(f"inputs {tuple(x.shape)} are too small or too large for a {down} × {across} kernel")
     return Geometry(channels, outputs, down, across, stride, padding, height, width, oh, ow)
 
