@@ -74,6 +74,7 @@ def test_a_cohort_is_held_against_the_better_way_one_after_another(monkeypatch):
     monkeypatch.setattr(ratio_rows, "time_training", fake)
     (entry,) = digits_cohort(CPU, lambda share: None)
     assert entry["ratio"] == 5.0 / 8.0
+    assert list(entry["medians_of"].values()) == [5.0, 16.0, 8.0]
     assert entry["seconds"] == 5.0 / 8 / QUICK_CPU.epochs["digits"]
     assert [len(values) for values in entry["seconds_of"].values()] == [QUICK_CPU.repeats] * 3
     (alone,) = digits_cohort(Session(torch.device("cpu"), 1, QUICK_CPU), lambda share: None)

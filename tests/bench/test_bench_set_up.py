@@ -6,6 +6,7 @@ from itertools import count
 import pytest
 
 from noiselimit.bench.set_up import set_up_entry, timed_lines
+from noiselimit.bench.set_up_child import main
 from noiselimit.bench.work import MNIST
 
 
@@ -27,3 +28,8 @@ def test_lines_of_a_process_with_the_time_of_each():
 def test_a_process_that_fails_says_why():
     with pytest.raises(RuntimeError, match="ended with 1: ValueError: no such thing"):
         timed_lines([sys.executable, "-c", "raise ValueError('no such thing')"])
+
+
+def test_the_process_that_is_timed_reports_its_epochs_and_examples(capsys):
+    main(["mnist", "20", "10", "cpu", "2"])
+    assert capsys.readouterr().out.splitlines() == ["epoch", "epoch", "examples 16"]

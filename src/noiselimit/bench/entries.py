@@ -28,6 +28,7 @@ def timed_entry(timed: Timed, cost: Cost, seconds: float | None = None) -> Entry
         "warm_up": timed.warm_up,
         "parts": timed.parts,
         "epoch_seconds": list(timed.all_seconds),
+        "median_epoch_seconds": timed.median_seconds,
         "peak_memory": timed.peak_memory,
         "peak_reserved": timed.peak_reserved,
     }

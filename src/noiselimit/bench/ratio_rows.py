@@ -53,17 +53,18 @@ def digits_cohort(session: Session, tell: Tell) -> list[Entry]:
         ways["one after another, all threads in one block"] = one_after_another(session.threads)
     seconds = in_turn(ways, session.effort.repeats, tell)
     medians = {name: median(values) for name, values in seconds.items()}
-    together = medians.pop("cohort")
+    together = medians["cohort"]
     timed = cohorts[-1]
     entry = timed_entry(timed, session.cost(timed), together / runs / epochs)
     return [
         {
             "row": "digits-cohort",
             **entry,
-            "ratio": together / min(medians.values()),
+            "ratio": together / min(value for name, value in medians.items() if name != "cohort"),
             "repeats": session.effort.repeats,
             "threads": session.threads,
             "seconds_of": seconds,
+            "medians_of": medians,
         }
     ]
 
@@ -77,16 +78,17 @@ def digits_step(session: Session, tell: Tell) -> list[Entry]:
 
     timed = in_turn({"limit": way(DIGITS_LIMIT), "ce": way(DIGITS_CE)}, session.effort.repeats, tell)
     seconds = {name: [s for each in all_ for s in each.counted_seconds] for name, all_ in timed.items()}
-    each = median(seconds["limit"])
+    medians = {name: median(values) for name, values in seconds.items()}
     one = timed["limit"][-1]
     return [
         {
             "row": "digits-step",
-            **timed_entry(one, session.cost(one), each),
-            "ratio": each / median(seconds["ce"]),
+            **timed_entry(one, session.cost(one), medians["limit"]),
+            "ratio": medians["limit"] / medians["ce"],
             "repeats": len(seconds["limit"]),
             "threads": 1,
             "seconds_of": seconds,
+            "medians_of": medians,
         }
     ]
 
