@@ -22,7 +22,7 @@ LAYERS = [
     {"runs"},
     {"training", "predictions"},
     {"run_report"},
-    {"demo"},
+    {"demo", "bench"},
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,29 @@
+"""Which state of the source was measured."""
+
+import subprocess
+from pathlib import Path
+
+import noiselimit
+
+
+def source_state(folder: Path | None = None) -> tuple[str | None, bool | None]:
+    """(commit, whether the package differs from it); (None, None) where it is not run from a checkout.
+
+    An installed package inside somebody else's repository is no checkout: git must know its files.
+    """
+    place = folder or Path(noiselimit.__file__).parent
+    if _git(place, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return None, None
+    commit, changes = _git(place, "rev-parse", "HEAD"), _git(place, "status", "--porcelain", "--", ".")
+    return commit, None if changes is None else bool(changes)
+
+
+def _git(place: Path, *arguments: str) -> str | None:
+    """What git says, or None where it is missing or refuses."""
+    try:
+        answer = subprocess.run(
+            ["git", *arguments], cwd=place, capture_output=True, text=True, check=True, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()

@@ -1,0 +1,108 @@
+"""One training, timed: seconds of every epoch, peak memory, and how many examples it had."""
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+from noiselimit.bench.clock import EpochClock, epoch_seconds, parts_of
+from noiselimit.bench.work import Work
+from noiselimit.data.examples import DataSet
+from noiselimit.training import train
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What one training of K runs took."""
+
+    work: Work
+    runs: int
+    """K."""
+    train_examples: int
+    validation_examples: int
+    test_examples: int
+    all_seconds: tuple[float, ...]
+    """Of every epoch of the whole cohort, those for warming up too."""
+    warm_up: int
+    parts: int
+    """In how many pieces the cohort trained one after another; 1 unless it did not fit into memory."""
+    peak_memory: int | None
+    """Bytes allocated on the device at most; None on a CPU."""
+    peak_reserved: int | None
+    """Bytes that the allocator held for that, private pools of graphs included."""
+    whole_seconds: float
+    """From the call of `train` to its return."""
+
+    @property
+    def counted_seconds(self) -> tuple[float, ...]:
+        """The epochs after warming up."""
+        return self.all_seconds[self.warm_up :]
+
+    @property
+    def median_seconds(self) -> float:
+        """Of an epoch of the whole cohort."""
+        return median(self.counted_seconds)
+
+    @property
+    def seconds(self) -> float:
+        """Per run and epoch: the median epoch over K."""
+        return self.median_seconds / self.runs
+
+
+def time_training(
+    work: Work,
+    data: DataSet,
+    runs: int,
+    *,
+    device: torch.device,
+    threads: int,
+    epochs: int,
+    warm_up: int,
+    threads_per_block: int = 1,
+    train_size: int | None = None,
+    first_seed: int = 0,
+    tell: Callable[[float], None] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Timed:
+    """Train `runs` runs for `warm_up` + `epochs` epochs as anybody would, and look at the clock."""
+    specs = work.specs(runs, warm_up + epochs, train_size, first_seed)
+    forget_memory(device)
+    epoch_clock = EpochClock(clock, tell)
+    trained = train(
+        specs,
+        data,
+        device=device,
+        threads=threads,
+        threads_per_block=threads_per_block,
+        progress=epoch_clock,
+    )
+    whole = clock() - epoch_clock.started
+    failed = next((run for run in trained if run.failed), None)
+    if failed is not None:
+        raise RuntimeError(f"a run failed: {failed.metrics['failure']}")
+    on_gpu = device.type == "cuda"
+    metrics = trained[0].metrics
+    return Timed(
+        work=work,
+        runs=runs,
+        train_examples=metrics["train_examples"],
+        validation_examples=metrics["validation_examples"],
+        test_examples=metrics["test_examples"],
+        all_seconds=tuple(epoch_seconds(epoch_clock.started, epoch_clock.ends)),
+        warm_up=warm_up,
+        parts=len(parts_of(epoch_clock.ends)),
+        peak_memory=torch.cuda.max_memory_allocated(device) if on_gpu else None,
+        peak_reserved=torch.cuda.max_memory_reserved(device) if on_gpu else None,
+        whole_seconds=whole,
+    )
+
+
+def forget_memory(device: torch.device) -> None:
+    """What a training before this one left behind does not count for its peak."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)

@@ -1,0 +1,86 @@
+"""noiselimit bench."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noiselimit.cli.options import Device, Json, Quiet, names
+
+
+def bench(
+    device: Device = "auto",
+    rows: Annotated[
+        str | None, names("Rows to measure, or none. [default: those usual on the device]")
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Measure how cost grows as well: k, n, memory or all."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="JSON file for everything that was measured.")
+    ] = Path("bench.json"),
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Measure nothing: compare two such files."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes: shows that it works, not how fast.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how fast this machine trains.
+
+    Says how close that comes to what its hardware allows. Needs no data.
+    """
+    if compare is not None:
+        _compare(compare, as_json, measuring=rows is not None or sweep is not None or quick)
+        return
+    import json
+
+    from noiselimit.bench.measure import Wanted, run_bench
+    from noiselimit.bench.result import check_target
+    from noiselimit.bench.rows import chosen_rows
+    from noiselimit.bench.sweeps import chosen_sweeps
+    from noiselimit.cli.bench_news import bench_news
+    from noiselimit.cli.bench_tables import print_bench
+    from noiselimit.cli.values import several
+    from noiselimit.cohort.device import find_device
+    from noiselimit.errors import InputError
+
+    where = find_device(device)
+    wanted = Wanted(
+        where,
+        tuple(chosen_rows(None if rows is None else several("rows", rows), where.type)),
+        tuple(chosen_sweeps(sweep, where.type)),
+        quick,
+    )
+    if not wanted.rows and not wanted.sweeps:
+        raise InputError("rows is 'none', so nothing would be measured: name a row or add --sweep.")
+    check_target(out)
+    with bench_news(quiet) as tell:
+        content = run_bench(wanted, out, tell)
+    if as_json:
+        print(json.dumps(content, indent=2))
+    else:
+        print_bench(content, out)
+    if any("failure" in entry for entry in [*content["rows"], *content["points"]]):
+        raise typer.Exit(1)
+
+
+def _compare(files: tuple[Path, Path], as_json: bool, *, measuring: bool) -> None:
+    import json
+
+    from noiselimit.bench.compare import compare
+    from noiselimit.bench.result import read_bench
+    from noiselimit.cli.bench_tables import print_comparison
+    from noiselimit.errors import InputError
+
+    if measuring:
+        raise InputError("--compare measures nothing: leave out --rows, --sweep and --quick.")
+    compared = compare(*(read_bench(file) for file in files))
+    if as_json:
+        print(json.dumps(compared, indent=2))
+    else:
+        print_comparison(compared, *files)

@@ -1,0 +1,139 @@
+"""noiselimit bench: the table, the file, the comparison, and what is refused before anything is measured."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from noiselimit.bench import measure
+from noiselimit.bench.rows import ROWS, Row
+from noiselimit.cli.bench_news import bench_lines
+from noiselimit.cli.bench_tables import number
+
+ENTRY = {
+    "row": "digits-step",
+    "seconds": 0.25,
+    "run_epochs_per_second": 4.0,
+    "tflop_per_s": 0.5,
+    "gb_per_s": 3.0,
+    "k": 1,
+    "n": 1079,
+    "ratio": 1.9,
+}
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """digits-step without measuring anything; returns how often it was asked for."""
+    calls = []
+
+    def answer(session, tell):
+        calls.append(session)
+        return [dict(ENTRY)]
+
+    monkeypatch.setitem(ROWS, "digits-step", Row(answer, lambda session: 1.0, ("cpu",)))
+    return calls
+
+
+STEP = ("bench", "--device", "cpu", "--rows", "digits-step", "--quick")
+
+
+def test_a_table_and_a_file(command, measured):
+    answer = command(*STEP)
+    assert answer.code == 0
+    line = next(line for line in answer.out.splitlines() if line.startswith("digits-step"))
+    assert line.split()[:6] == ["digits-step", "1", "1079", "0.25", "4", "0.5"]
+    assert line.split()[-3:] == ["1.9", "–", "–"]
+    assert "Ceilings measured here" in answer.out
+    assert "Everything measured is in bench.json" in answer.out
+    assert json.loads(Path("bench.json").read_text())["rows"][0]["ratio"] == 1.9
+    assert "bench: digits-step" in answer.err
+    assert [path.name for path in Path().iterdir()] == ["bench.json"]
+
+
+def test_aims_are_marked(command, measured, monkeypatch):
+    monkeypatch.setattr(
+        measure, "figures_for", lambda name, session: type("F", (), {"author": 8.8, "aim": 1.8})
+    )
+    line = next(line for line in command(*STEP).out.splitlines() if line.startswith("digits-step"))
+    assert line.split()[-4:] == ["8.8", "≤", "1.8", "✗"]
+
+
+def test_json_and_quiet(command, measured):
+    answer = command(*STEP, "--out", "x.json", "--json", "--quiet")
+    assert answer.err == ""
+    assert json.loads(answer.out) == json.loads(Path("x.json").read_text())
+
+
+def test_a_failure_is_told_and_ends_with_1(command, monkeypatch):
+    def fail(session, tell):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setitem(ROWS, "digits-step", Row(fail, lambda session: 1.0, ("cpu",)))
+    answer = command(*STEP, "--quiet")
+    assert answer.code == 1
+    assert "digits-step failed: out of memory" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--rows", "mnist"), "unknown row 'mnist'"),
+        (("--rows", ""), "--rows is ''"),
+        (("--rows", "none"), "--rows is 'none'"),
+        (("--sweep", "x"), "unknown sweep 'x'"),
+        (("--sweep", "memory"), "memory of a GPU"),
+        (("--device", "tpu"), "unknown device 'tpu'"),
+        (("--out", "notes.txt"), "--out is notes.txt, which exists"),
+        (("--out", "."), "--out is ., a folder"),
+        (("--compare", "notes.txt", "notes.txt"), "notes.txt is no bench file"),
+        (("--compare", "none.json", "notes.txt"), "none.json is no file"),
+        (("--compare", "a", "b", "--quick"), "leave out"),
+        (("--compare", "a"), "--compare"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(arguments, said, command, measured):
+    Path("notes.txt").write_text("mine")
+    device = () if "--device" in arguments else ("--device", "cpu")
+    answer = command("bench", *device, *arguments)
+    assert answer.code == 2
+    assert said in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert answer.out == ""
+    assert measured == []
+    assert Path("notes.txt").read_text() == "mine"
+    assert [path.name for path in Path().iterdir()] == ["notes.txt"]
+
+
+def test_compare(command, measured):
+    command(*STEP, "--out", "a.json", "--quiet")
+    faster = json.loads(Path("a.json").read_text())
+    faster["rows"][0]["ratio"] = 0.95
+    Path("b.json").write_text(json.dumps(faster))
+    answer = command("bench", "--compare", "a.json", "b.json")
+    assert answer.code == 0
+    line = next(line for line in answer.out.splitlines() if line.startswith("digits-step, ratio"))
+    assert line.split()[-3:] == ["1.9", "0.95", "2"]
+    assert answer.out.startswith("A: a.json, ")
+    compared = json.loads(command("bench", "--compare", "a.json", "b.json", "--json").out)
+    assert compared["rows"][0]["ratio"] == 2.0
+    assert sorted(path.name for path in Path().iterdir()) == ["a.json", "b.json"]
+
+
+def test_lines_tell_the_time_left(capsys):
+    times = iter([0.0, 1.0, 2.0, 30.0])
+    show = bench_lines(lambda: next(times))
+    for label, share in (("mnist-one", 0.0), ("mnist-one", 0.1), ("mnist-one", 0.75)):
+        show(label, share)
+    assert capsys.readouterr().err.splitlines() == [
+        "bench: mnist-one, 1 s gone",
+        "bench: mnist-one, 30 s gone, about 10 s left",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0.0123456, "0.0123"), (1234.5, "1234"), (2.0, "2"), (0.00001234, "0.000012"), (0.0, "0")],
+)
+def test_numbers_have_three_digits(value, text):
+    assert number(value) == text
