@@ -47,6 +47,16 @@ class Views:
         """Those of the places start … stop."""
         return Views(self.flip[:, start:stop], self.down[:, start:stop], self.across[:, start:stop])
 
+    def at(self, positions: Tensor) -> "Views":
+        """Those of these places [B], in all rows."""
+        return Views(*(values.index_select(1, positions) for values in (self.flip, self.down, self.across)))
+
+    def copy_(self, other: "Views") -> None:
+        """Take over what the other says, in the same tensors."""
+        self.flip.copy_(other.flip)
+        self.down.copy_(other.down)
+        self.across.copy_(other.across)
+
     def of_row(self, row: int) -> list[View]:
         """The row's views one by one, for pictures that are read one by one."""
         columns = (values[row].tolist() for values in (self.flip, self.down, self.across))

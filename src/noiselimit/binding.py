@@ -10,14 +10,18 @@ from noiselimit.networks.initial import Role
 from noiselimit.spec import RunSpec, architecture
 
 
-def bind(spec: RunSpec, data: DataSet) -> RunSpec:
-    """The spec with everything filled in that follows from the data; what does not fit them is said here."""
+def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSpec:
+    """The spec with everything filled in that follows from the data; what does not fit them is said here.
+
+    `fast_precision` is what 'auto' stands for on the device at hand; somebody else's network gets float32.
+    """
     examples = data.examples
     network = spec.network if spec.network != "auto" else fitting_network(examples.input_shape)
     bound = _without_idle_settings(
         dataclasses.replace(
             spec,
             network=network,
+            precision=_precision(spec, fast_precision),
             test_share=0.0 if data.test is not None else spec.test_share,
             validation_share=0.0 if validated_elsewhere(spec, data) else spec.validation_share,
             data=data.fingerprint,
@@ -34,6 +38,12 @@ def bind(spec: RunSpec, data: DataSet) -> RunSpec:
         bound.transition.transition(examples.class_names)  # says if it does not fit the classes
     parent = parent_spec(bound)
     return bound if parent is None else dataclasses.replace(bound, parent=parent.hash)
+
+
+def _precision(spec: RunSpec, fast: str) -> str:
+    if spec.precision != "auto":
+        return spec.precision
+    return "float32" if spec.names_code else fast
 
 
 def validated_elsewhere(spec: RunSpec, data: DataSet) -> bool:

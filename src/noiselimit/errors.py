@@ -10,6 +10,10 @@ class InputError(ValueError):
     """Bad input. The command line prints the message and exits with code 2."""
 
 
+class Notice(UserWarning):
+    """What a user should know about how something is done; results are the same. One sentence."""
+
+
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
     """The error for a name that is not among the known ones, with the nearest one suggested."""
     names = sorted(known)

@@ -1,19 +1,15 @@
-"""Adam and SGD over stacked parameters, with a learning rate and a weight decay per row.
+"""Adam and SGD over the weights of K rows, [K, n], with a learning rate and a weight decay per row.
 
 Every operation rounds once per element (no fused multiply-add), so a row's update does not depend on where
-in memory the row lies: rows are equal bit by bit to the same run alone. On a GPU operations go over all
-parameters at once (torch's multi-tensor functions), so that one launch serves a whole network; on a CPU all
-operations go over a large parameter piece by piece, so that a piece comes from memory once and not for each.
+in memory the row lies: rows are equal bit by bit to the same run alone. On a CPU all operations go over the
+weights piece by piece, so that a piece comes from memory once and not for each.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-
-Tensors = list[Tensor]
-"""One tensor [K, ...] per parameter."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +22,22 @@ class Rates:
     step: Tensor
     """How many steps were taken before this one, int64 []."""
 
-    def between(self, start: int, stop: int) -> "Rates":
-        """The rates of the rows start … stop."""
-        rows = slice(start, stop)
+    def copy_(self, other: "Rates") -> None:
+        """Take over the other's rates, in the same tensors; the step number stays what it is."""
+        self.learning_rate.copy_(other.learning_rate)
+        self.weight_decay.copy_(other.weight_decay)
+        self.momentum.copy_(other.momentum)
+
+    def of_rows(self, rows: Tensor) -> "Rates":
+        """The rates of these rows, int64 [R]."""
         return Rates(self.learning_rate[rows], self.weight_decay[rows], self.momentum[rows], self.step)
 
 
 Factors = Mapping[str, Tensor]
-"""What follows from the rates alone, [K]; computed once per step."""
+"""What follows from the rates alone, [K, 1]; computed once per step."""
 
 PIECE = 2**16
-"""Elements of a parameter that are updated at a time on a CPU, so that they stay in its cache meanwhile."""
+"""Weights that are updated at a time on a CPU, so that they stay in its cache meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -45,60 +46,30 @@ class Optimiser:
 
     name: str
     state: tuple[str, ...]
-    """Names of the tensors kept per parameter; they start at zero."""
+    """Names of the tensors kept beside the weights; they start at zero."""
     factors: Callable[[Rates], Factors]
-    rule: Callable[[Tensors, Tensors, Mapping[str, Tensors], Factors], None]
-    """(parameters, gradients, state, factors): changes parameters and state in place. Elementwise, so that it
-    may be applied to any part of the parameters; weight decay is in the gradients already."""
+    rule: Callable[[Tensor, Tensor, Mapping[str, Tensor], Factors], None]
+    """(weights, gradients, state, factors): changes weights and state in place. Elementwise, so that it may
+    be applied to any part of the weights. Without a factor weight_decay there is none."""
 
-    def update(
-        self, parameters: Tensors, gradients: Tensors, state: Mapping[str, Tensors], rates: Rates
-    ) -> None:
-        """One step: changes the parameters and their state in place."""
-        factors = {"weight_decay": rates.weight_decay, **self.factors(rates)}
-        on_cpu = parameters[0].device.type == "cpu"
-        large = [i for i, tensor in enumerate(parameters) if on_cpu and tensor[0].numel() > PIECE]
-        small = [i for i in range(len(parameters)) if i not in large]
-        if small:
-            chosen = {name: [tensors[i] for i in small] for name, tensors in state.items()}
-            own = [parameters[i] for i in small]
-            self.rule(own, _decayed(own, [gradients[i] for i in small], factors), chosen, factors)
-        for i in large:
-            for row in range(len(parameters[i])):
-                self._update_row(
-                    parameters[i][row],
-                    gradients[i][row],
-                    {name: tensors[i][row] for name, tensors in state.items()},
-                    {name: factor[row : row + 1] for name, factor in factors.items()},
-                )
-
-    def _update_row(
-        self, parameter: Tensor, gradient: Tensor, state: Mapping[str, Tensor], factors: Factors
-    ) -> None:
-        """One large parameter of one row, piece by piece."""
-        decays = bool(factors["weight_decay"] != 0)
-        pieces = [_pieces(tensor) for tensor in (parameter, gradient, *state.values())]
-        for own, slope, *kept in zip(*pieces, strict=True):
-            slopes = _decayed([own], [slope], factors) if decays else [slope]
-            self.rule([own], slopes, {name: [part] for name, part in zip(state, kept, strict=True)}, factors)
+    def update(self, weights: Tensor, gradients: Tensor, state: Mapping[str, Tensor], rates: Rates) -> None:
+        """One step on [K, n]: changes the weights and their state in place."""
+        on_cpu = weights.device.type == "cpu"
+        given = dict(self.factors(rates))
+        if not on_cpu or (rates.weight_decay != 0).any():  # to look would stall a GPU
+            given["weight_decay"] = rates.weight_decay
+        factors = {name: factor.to(weights.dtype).unsqueeze(1) for name, factor in given.items()}
+        width = max(1, PIECE // len(weights)) if on_cpu else weights.shape[1]
+        for start in range(0, weights.shape[1], width):
+            piece = slice(start, start + width)
+            kept = {name: tensor[:, piece] for name, tensor in state.items()}
+            self.rule(weights[:, piece], gradients[:, piece], kept, factors)
 
 
-def _pieces(tensor: Tensor) -> Sequence[Tensor]:
-    """Views [1, PIECE] of all of it; the last may be shorter. Of a gradient it may be copies."""
-    flat = tensor.reshape(1, -1)
-    return [flat[:, start : start + PIECE] for start in range(0, flat.shape[1], PIECE)]
-
-
-def _by_row(vector: Tensor, tensors: Sequence[Tensor]) -> Tensors:
-    """The tensors with row k multiplied by element k of the vector [K]."""
-    if len(vector) == 1:  # one number for all: torch's multi-tensor function knows that case
-        return list(torch._foreach_mul(list(tensors), vector[0].to(tensors[0].dtype)))
-    return [tensor * vector.to(tensor.dtype).view(-1, *[1] * (tensor.dim() - 1)) for tensor in tensors]
-
-
-def _decayed(parameters: Tensors, gradients: Tensors, factors: Factors) -> Tensors:
+def _decayed(weights: Tensor, gradients: Tensor, factors: Factors) -> Tensor:
     """Gradients of the loss and of an L2 penalty."""
-    return list(torch._foreach_add(gradients, _by_row(factors["weight_decay"], parameters)))
+    decay = factors.get("weight_decay")
+    return gradients if decay is None else gradients + decay * weights
 
 
 def _adam_factors(rates: Rates) -> Factors:
@@ -109,33 +80,30 @@ def _adam_factors(rates: Rates) -> Factors:
     }
 
 
-def _adam(parameters: Tensors, gradients: Tensors, state: Mapping[str, Tensors], factors: Factors) -> None:
+def _adam(weights: Tensor, gradients: Tensor, state: Mapping[str, Tensor], factors: Factors) -> None:
     """torch.optim.Adam with its default betas (.9, .999) and eps 1e-8."""
+    gradients = _decayed(weights, gradients, factors)
     mean, square = state["mean"], state["square"]
-    torch._foreach_mul_(mean, 0.9)
-    torch._foreach_add_(mean, torch._foreach_mul(gradients, 0.1))
-    squares = torch._foreach_mul(gradients, gradients)
-    torch._foreach_mul_(squares, 0.001)
-    torch._foreach_mul_(square, 0.999)
-    torch._foreach_add_(square, squares)
-    changes = _by_row(factors["length"], mean)
-    roots = torch._foreach_sqrt(square)
-    torch._foreach_div_(roots, factors["correction"][0].to(roots[0].dtype))  # the same for all rows
-    torch._foreach_add_(roots, 1e-8)
-    torch._foreach_div_(changes, roots)
-    torch._foreach_sub_(parameters, changes)
+    mean.mul_(0.9)
+    mean.add_(gradients * 0.1)
+    squares = gradients * gradients
+    square.mul_(0.999)
+    square.add_(squares.mul_(0.001))
+    roots = square.sqrt().div_(factors["correction"]).add_(1e-8)
+    weights.sub_((mean * factors["length"]).div_(roots))
 
 
 def _sgd_factors(rates: Rates) -> Factors:
     return {"momentum": rates.momentum, "length": rates.learning_rate}
 
 
-def _sgd(parameters: Tensors, gradients: Tensors, state: Mapping[str, Tensors], factors: Factors) -> None:
+def _sgd(weights: Tensor, gradients: Tensor, state: Mapping[str, Tensor], factors: Factors) -> None:
     """torch.optim.SGD with momentum."""
+    gradients = _decayed(weights, gradients, factors)
     velocity = state["velocity"]
-    torch._foreach_copy_(velocity, _by_row(factors["momentum"], velocity))
-    torch._foreach_add_(velocity, gradients)
-    torch._foreach_sub_(parameters, _by_row(factors["length"], velocity))
+    velocity.mul_(factors["momentum"])
+    velocity.add_(gradients)
+    weights.sub_(velocity * factors["length"])
 
 
 OPTIMISERS: Mapping[str, Optimiser] = {
@@ -145,3 +113,12 @@ OPTIMISERS: Mapping[str, Optimiser] = {
         Optimiser("sgd", ("velocity",), _sgd_factors, _sgd),
     )
 }
+
+
+def with_kernels(optimiser: Optimiser) -> Optimiser:
+    """The same on a GPU in one pass over the weights, where we have a kernel for it."""
+    if optimiser.name != "adam":
+        return optimiser
+    from noiselimit.kernels.adam import adam
+
+    return replace(optimiser, rule=adam)

@@ -68,6 +68,8 @@ class RunSpec:
     """none, flip, crop or flip-crop: how pictures are varied in training."""
     sampler: str = "shuffled"
     """shuffled, or balanced: every given class equally often."""
+    precision: str = "auto"
+    """float32 or bfloat16: of activations; 'auto' picks what is fast on the device. Weights are float32."""
     transition: Noise | None = None
     """Transition matrix that fw corrects by, given as a noise; None: estimated from the parent run."""
     parent_learning_rate: float | None = None
@@ -140,7 +142,7 @@ class RunSpec:
     @property
     def hash(self) -> str:
         """16 hexadecimal digits that stand for everything that determines the result."""
-        if self.data is None or self.network == "auto":
+        if self.data is None or "auto" in (self.network, self.precision):
             raise InputError(
                 "this spec is not bound to data yet: call bind(spec, data) before asking its hash."
             )
@@ -183,6 +185,7 @@ class RunSpec:
         """The inverse of `to_json`; refuses what a newer version wrote."""
         values = dict(value)
         schema = values.pop("schema", None)
+        values.setdefault("precision", "float32")  # before there was a choice
         known = {f.name for f in dataclasses.fields(cls)}
         if schema != SCHEMA or not set(values) <= known or not isinstance(values.get("hyper"), dict):
             raise InputError(
@@ -216,6 +219,7 @@ _FRACTIONS = {
     "test_share": 1.0,
 }
 _NAMES: dict[str, Collection[str]] = {
+    "precision": ("auto", "float32", "bfloat16"),
     "schedule": SCHEDULES,
     "augmentation": AUGMENTATIONS,
     "sampler": SAMPLERS,
@@ -249,7 +253,7 @@ def problem(spec: RunSpec) -> RunSpec:
 
 
 def _without_defaults(spec: RunSpec) -> dict[str, Any]:
-    defaults = RunSpec(method=spec.method).to_json()
+    defaults = {**RunSpec(method=spec.method).to_json(), "precision": "float32"}  # what there was at first
     values = {name: value for name, value in spec.to_json().items() if value != defaults[name]}
     hyper_defaults = get_method(spec.method).hyper
     hyper = {name: value for name, value in spec.hyper.items() if value != hyper_defaults[name]}

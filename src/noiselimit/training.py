@@ -14,6 +14,7 @@ import torch
 from noiselimit.binding import bind, parent_spec
 from noiselimit.cohort.device import find_device
 from noiselimit.cohort.outcome import Finished, Record
+from noiselimit.cohort.pace import Pace, fast_precision, find_pace
 from noiselimit.cohort.plan import plan_cohorts
 from noiselimit.cohort.prepare import PreparedRun, prepare_all
 from noiselimit.cohort.rows import State
@@ -54,6 +55,8 @@ def train(
     device: str | torch.device = "auto",
     threads: int | None = None,
     threads_per_block: int = 1,
+    kernels: str = "auto",
+    graphs: str = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
     """Train every spec and return the runs in the order of the specs.
@@ -63,14 +66,16 @@ def train(
     Specs that can be rows of one tensor program train as one cohort. What a spec starts from (the CE run of
     fw, dmi and +init) is trained first, or read if its folder is there. On a CPU, `threads` (default: all
     cores) are used in blocks of `threads_per_block`; with one thread per block, results do not depend on what
-    else is trained beside.
+    else is trained beside. On a GPU, `kernels` and `graphs` ('auto', 'on' or 'off') say whether our own
+    kernels are used and whether steps are recorded and replayed; what fails falls back with a `Notice`.
     """
     given = [specs] if isinstance(specs, RunSpec) else list(specs)
     if not given or not all(isinstance(spec, RunSpec) for spec in given):
         raise InputError("specs must be at least one RunSpec: make them with noiselimit.grid(...).")
     data = as_data_set(examples)
-    bound = [bind(spec, data) for spec in given]
     where = find_device(str(device))
+    pace = find_pace(kernels, graphs, where)
+    bound = [bind(spec, data, fast_precision(where)) for spec in given]
     cores = available_cores() if threads is None else threads
     for name, value, most in (("threads", cores, 1024), ("threads_per_block", threads_per_block, cores)):
         if not isinstance(value, int) or not 1 <= value <= most:
@@ -99,7 +104,7 @@ def train(
     tally = _Tally(by_hash, progress)
     for spec_hash in runs:
         tally.ended(by_hash[spec_hash])
-    workshop = _Workshop(data, folder, where, cores, threads_per_block, prepared, tally)
+    workshop = _Workshop(data, folder, where, cores, threads_per_block, pace, prepared, tally)
     for generation in (
         [spec for spec in missing if spec.parent is None],
         [spec for spec in missing if spec.parent is not None],
@@ -138,6 +143,7 @@ class _Workshop:
     device: torch.device
     threads: int
     threads_per_block: int
+    pace: Pace
     prepared: Mapping[str, PreparedRun]
     tally: "_Tally"
 
@@ -178,6 +184,7 @@ class _Workshop:
             device=self.device,
             threads=self.threads,
             threads_per_block=self.threads_per_block,
+            pace=self.pace,
             listener=Listener(lambda row, record: self.tally.epoch(specs[row], record), on_finished),
         )
         return runs
@@ -227,7 +234,7 @@ class _Tally:
         self._progress = progress
 
     def epoch(self, spec: RunSpec, record: Record) -> None:
-        self._done[spec.hash] += 1
+        self._done[spec.hash] = int(record["epoch"] or 0)  # no sum: a cohort may have to begin anew
         self._tell(spec, record)
 
     def ended(self, spec: RunSpec) -> None:

@@ -57,7 +57,7 @@ def test_somebody_elses_module_runs_looped() -> None:
             return self.layer(x), x
 
     assert not can_stack(Theirs())
-    forward = layout_for(Theirs(), torch.device("cpu"), 2)
+    forward = layout_for(Theirs(), torch.device("cpu"))
     state = {name: torch.stack([t, t]) for name, t in Theirs().state_dict().items()}
     logits, _ = forward(state, {}, torch.ones(2, 4, 3), False)
     assert logits.shape == (2, 4, 2)

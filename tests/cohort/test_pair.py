@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from noiselimit.cohort.layouts import looped
 from noiselimit.cohort.pair import NetworkPair
-from noiselimit.cohort.rows import NetworkRows
+from noiselimit.cohort.rows import NetworkRows, State
 from noiselimit.networks import NETWORKS
 from noiselimit.networks.initial import Role, initial_state
 from noiselimit.optimisers import OPTIMISERS, Rates
@@ -18,15 +19,18 @@ def rates(rows: int, step: int = 0) -> Rates:
     return Rates(0.01 * ones, 0.0 * ones, 0.9 * ones, torch.tensor(step))
 
 
-@pytest.fixture
-def pair() -> NetworkPair:
-    """Three rows, of which the first two have a predictor."""
+@pytest.fixture(params=["joint", "apart"])
+def pair(request: pytest.FixtureRequest) -> NetworkPair:
+    """Three rows, of which the first two have a predictor; built alike, in one stack or in two."""
     module = NETWORKS["mlp"].build((5,), 4)
 
-    def rows(seeds: range, role: Role) -> NetworkRows:
-        return NetworkRows(module, [initial_state(module, s, role) for s in seeds], OPTIMISERS["adam"], CPU)
+    def stack(states: list[State]) -> NetworkRows:
+        return NetworkRows(module, states, OPTIMISERS["adam"], CPU, looped(module))
 
-    return NetworkPair(rows(range(3), Role.CLASSIFIER), rows(range(2), Role.PREDICTOR))
+    said = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(3)]
+    predicted = [initial_state(module, seed, Role.PREDICTOR) for seed in range(2)]
+    stacks = [stack([*said, *predicted])] if request.param == "joint" else [stack(said), stack(predicted)]
+    return NetworkPair(stacks, 3, 2)
 
 
 def step(pair: NetworkPair, inputs: torch.Tensor) -> None:
@@ -36,7 +40,7 @@ def step(pair: NetworkPair, inputs: torch.Tensor) -> None:
         losses = losses + torch.nn.functional.pad(
             predicted.square().mean((1, 2)), (0, len(losses) - len(predicted))
         )
-    pair.update(losses, rates(len(losses)))
+    pair.update(losses, pair.rates(rates(len(losses))))
 
 
 def test_a_step_changes_current_weights_and_remember_the_best_of_those_rows(pair: NetworkPair) -> None:
@@ -89,8 +93,7 @@ def test_rows_that_stay_go_on_as_if_nobody_had_left(pair: NetworkPair, kept: lis
 
 def test_a_weight_that_is_not_finite_is_seen_in_its_row(pair: NetworkPair) -> None:
     assert pair.finite().tolist() == [True, True, True]
-    assert pair.predictor is not None
     with torch.no_grad():
-        pair.predictor.parameters["head.bias"][1, 0] = torch.inf
-        pair.classifier.parameters["head.weight"][2, 0, 0] = torch.nan
+        pair.stacks[-1].weights[-1, 0] = torch.inf  # of the second row's predictor
+        pair.stacks[0].weights[2, 0] = torch.nan
     assert pair.finite().tolist() == [True, False, False]

@@ -57,8 +57,9 @@ def test_both_spellings_lead_to_one_thing_in_the_working_folder(theirs: Write) -
 def test_of_two_spellings_one_is_kept(name: str, one: str) -> None:
     assert canonical(name) == one
     assert Architecture(name).name == one
-    spec = RunSpec(network=name, predictor_network=name, predictor_features="a.b", data="0")
-    same = RunSpec(network=one, predictor_network=one, predictor_features="a:b", data="0")
+    bound = {"data": "0", "precision": "float32"}
+    spec = RunSpec(network=name, predictor_network=name, predictor_features="a.b", **bound)
+    same = RunSpec(network=one, predictor_network=one, predictor_features="a:b", **bound)
     assert (spec, spec.hash) == (same, same.hash)
 
 

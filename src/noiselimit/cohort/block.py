@@ -1,18 +1,22 @@
 """The training of one block of rows: the loop of the paper's Alg. 1 over K runs at once."""
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from noiselimit.augmentation import AUGMENTATIONS, draw_views
 from noiselimit.cohort.batches import batch_bounds
 from noiselimit.cohort.block_data import BlockData, InputBatch
+from noiselimit.cohort.epoch import Epoch, learning_rate
 from noiselimit.cohort.evaluate import accuracy_and_loss, score_examples
+from noiselimit.cohort.layouts import Arithmetic, layout_for
 from noiselimit.cohort.outcome import Finished, Record
+from noiselimit.cohort.pace import PRECISIONS, Pace
 from noiselimit.cohort.pair import NetworkPair
+from noiselimit.cohort.replay import Repeated
 from noiselimit.cohort.rows import NetworkRows, State
 from noiselimit.cohort.start import initial_weights
 from noiselimit.cohort.stopping import BestEpoch
@@ -22,11 +26,11 @@ from noiselimit.information import gradient_capacity
 from noiselimit.meter import estimated_entropy, implied_bits
 from noiselimit.methods import Batch, Method, get_method
 from noiselimit.networks.initial import Role
-from noiselimit.optimisers import OPTIMISERS, Rates
+from noiselimit.optimisers import OPTIMISERS, with_kernels
 from noiselimit.randomness import Stream
-from noiselimit.samplers import SAMPLERS
-from noiselimit.schedules import SCHEDULES
 from noiselimit.spec import RunSpec, architecture
+
+PLAIN_PACE = Pace()
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Block:
         class_names: tuple[str, ...],
         parents: Sequence[State | None],
         noise_entropies: Sequence[float | None],
+        pace: Pace = PLAIN_PACE,
     ) -> None:
         """`parents`: for each spec the classifier of the run it starts from, or None.
 
@@ -63,7 +68,6 @@ class Block:
         self.specs = [specs[i] for i in order]
         self.data = data.keep(order)
         self.device = device
-        self.step = torch.zeros((), dtype=torch.int64, device=device)
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]
         self.classes = classes
@@ -71,21 +75,44 @@ class Block:
         self.capacities = [0.0] * len(order)
         self.estimates = [math.inf] * len(order)
 
-        def network_rows(rows: int, role: Role) -> NetworkRows:
-            module = architecture(self.specs[0], role).build(input_shape, classes)
-            states = [
-                initial_weights(self.specs[i], role, input_shape, classes, parents[order[i]])
-                for i in range(rows)
-            ]
-            return NetworkRows(module, states, OPTIMISERS[self.specs[0].optimiser], device)
-
-        predicting = sum(_needs_predictor(spec) for spec in self.specs)
-        self.networks = NetworkPair(
-            network_rows(len(order), Role.CLASSIFIER),
-            network_rows(predicting, Role.PREDICTOR) if predicting else None,
-        )
+        self.pace = pace
+        self.taken = 0
+        """Steps taken by the end of the last epoch."""
+        self.idle: set[int] = set()
+        """Rows that are done but take part until it pays to leave them out."""
+        self.networks = self._networks(input_shape, classes, [parents[i] for i in order])
         self.transitions = self._transitions(class_names)
         self._arrange()
+
+    def _networks(
+        self, input_shape: tuple[int, ...], classes: int, parents: Sequence[State | None]
+    ) -> NetworkPair:
+        """All networks with the weights they start from: one stack where both kinds are built alike."""
+        first = self.specs[0]
+        predicting = sum(_needs_predictor(spec) for spec in self.specs)
+        arithmetic = Arithmetic(PRECISIONS[first.precision], self.pace.kernels)
+        optimiser = OPTIMISERS[first.optimiser]
+        if self.pace.kernels:
+            optimiser = with_kernels(optimiser)
+
+        def states(rows: int, role: Role) -> list[State]:
+            return [
+                initial_weights(spec, role, input_shape, classes, parent)
+                for spec, parent in zip(self.specs[:rows], parents[:rows], strict=True)
+            ]
+
+        def stack(role: Role, states: Sequence[State]) -> NetworkRows:
+            module = architecture(first, role).build(input_shape, classes)
+            forward = layout_for(module, self.device, arithmetic)
+            return NetworkRows(module, states, optimiser, self.device, forward)
+
+        said, predicted = states(len(self.specs), Role.CLASSIFIER), states(predicting, Role.PREDICTOR)
+        if architecture(first, Role.CLASSIFIER) == architecture(first, Role.PREDICTOR):
+            stacks = [stack(Role.CLASSIFIER, [*said, *predicted])]
+        else:
+            stacks = [stack(Role.CLASSIFIER, said)]
+            stacks += [stack(Role.PREDICTOR, predicted)] if predicted else []
+        return NetworkPair(stacks, len(said), predicting)
 
     def _transitions(self, class_names: tuple[str, ...]) -> list[Tensor | None]:
         """The transition matrix of each row whose method corrects by one: given, or estimated now."""
@@ -116,56 +143,82 @@ class Block:
             transitions = [matrix for matrix in self.transitions[rows] if matrix is not None]
             transition = torch.stack(transitions) if transitions else None
             self.groups.append(_Group(method, rows, hyper, keys, transition))
-        seeds = [spec.seed for spec in self.specs]
-        self.order_keys = stream_keys(seeds, Stream.ORDER, self.device)
-        self.augmentation_keys = stream_keys(seeds, Stream.AUGMENTATION, self.device)
+        self.epoch = Epoch.empty(self.specs, self.data.train, self.device, self.taken)
+        self.rates = self.networks.rates(self.epoch.rates)
+        resident = isinstance(self.data.train.inputs, Tensor)
+        self.steps = Repeated(self._step, record=self.pace.graphs and resident)
 
     def _vector(self, values: Sequence[float], dtype: torch.dtype) -> Tensor:
         return torch.tensor(values, dtype=dtype, device=self.device)
 
     def train(self, on_epoch: Callable[[int, Record], None], stop: Callable[[], bool]) -> Iterator[Finished]:
-        """Train until no row is left; rows leave at the end of an epoch. `on_epoch` gets (row, record)."""
+        """Train until no row is left; rows end at the end of an epoch. `on_epoch` gets (row, record)."""
         epoch = 0
-        while self.specs:
-            epoch += 1
-            totals = self._train_epoch(epoch, stop)
-            if totals is None:
+        while len(self.idle) < len(self.specs):
+            epoch, started = epoch + 1, time.perf_counter()
+            if not self._train_epoch(epoch, stop):
                 return
-            failures = self._close_epoch(epoch, totals, on_epoch)
-            leaving = [
+            failures = self._close_epoch(epoch, on_epoch)
+            ending = [
                 i
                 for i, spec in enumerate(self.specs)
-                if failures[i] or epoch >= spec.epochs or self.bests[i].exhausted(epoch, spec.patience)
+                if i not in self.idle
+                and (failures[i] or epoch >= spec.epochs or self.bests[i].exhausted(epoch, spec.patience))
             ]
-            if leaving:
-                yield from self._finish(leaving, failures)
-                self._keep([i for i in range(len(self.specs)) if i not in leaving])
+            if ending:
+                yield from self._finish(ending, failures)
+                self.idle |= set(ending)
+            if self.idle and self._leaving_pays(epoch, time.perf_counter() - started):
+                self._keep([i for i in range(len(self.specs)) if i not in self.idle])
 
-    def _train_epoch(self, epoch: int, stop: Callable[[], bool]) -> EpochTotals | None:
-        """One pass over each row's training examples in the row's own order. No step waits for the device."""
-        rates = Rates(
-            learning_rate=self._vector([_learning_rate(spec, epoch) for spec in self.specs], torch.float64),
-            weight_decay=self._vector([spec.weight_decay for spec in self.specs], torch.float64),
-            momentum=self._vector([spec.momentum for spec in self.specs], torch.float64),
-            step=self.step,
+    def rehearse_step(self) -> None:
+        """Take one step, to see what it needs; the block cannot train properly after that."""
+        self.epoch.begin(1, self.specs, self.data.train)
+        self._step(min(self.specs[0].batch_size, len(self.data.train)))
+
+    def rehearse_evaluation(self) -> None:
+        """Evaluate once, to see what that needs."""
+        accuracy_and_loss(self.networks, self.data, self.data.selection)
+
+    def _leaving_pays(self, epoch: int, seconds: float) -> bool:
+        """Whether leaving idle rows out saves more time than recording the step anew will take."""
+        ahead = max(
+            (spec.epochs - epoch for i, spec in enumerate(self.specs) if i not in self.idle), default=0
         )
-        totals = EpochTotals.zeros(len(self.specs), self.device)
-        for batch in self._epoch_batches(torch.tensor(epoch, device=self.device)):
-            if stop():
-                return None
-            losses, logits, predicted = self._losses(batch)
-            self.networks.update(losses, rates)
-            totals.add(losses, logits, predicted, batch.labels, batch.wrong, self.step)
-            self.step += 1
-        return totals
+        return seconds * ahead * len(self.idle) / len(self.specs) >= self.steps.seconds
 
-    def _epoch_batches(self, epoch: Tensor) -> Iterator[InputBatch]:
-        part, first = self.data.train, self.specs[0]
-        order = SAMPLERS[first.sampler](self.order_keys, epoch, part.labels)
-        augmentation = AUGMENTATIONS[first.augmentation]
-        places = torch.arange(len(part), device=self.device).expand_as(order)
-        views = draw_views(augmentation, self.augmentation_keys, epoch, places) if augmentation else None
-        return self.data.batches(part, order, batch_bounds(len(part), first.batch_size), views)
+    def _train_epoch(self, epoch: int, stop: Callable[[], bool]) -> bool:
+        """One pass over each row's training examples in the row's own order; False if it was stopped.
+
+        No step waits for the device.
+        """
+        self.epoch.begin(epoch, self.specs, self.data.train)
+        for own, rates in zip(self.rates, self.networks.rates(self.epoch.rates), strict=True):
+            own.copy_(rates)
+        bounds = batch_bounds(len(self.data.train), self.specs[0].batch_size)
+        if isinstance(self.data.train.inputs, Tensor):
+            for start, end in bounds:
+                if stop():
+                    return False
+                self.steps(end - start)
+        else:
+            for batch in self.data.streamed(self.data.train, self.epoch.order, bounds, self.epoch.views):
+                if stop():
+                    return False
+                self._learn(batch)
+        return True
+
+    def _step(self, size: int) -> None:
+        """Learn from the next examples of the epoch's order."""
+        places, views = self.epoch.next_places(size)
+        self._learn(self.data.select(self.data.train, places, views))
+
+    def _learn(self, batch: InputBatch) -> None:
+        step = self.epoch.rates.step
+        losses, logits, predicted = self._losses(batch)
+        self.networks.update(losses, self.rates)
+        self.epoch.totals.add(losses, logits, predicted, batch.labels, batch.wrong, step)
+        step.add_(1)
 
     def _losses(self, given: InputBatch) -> tuple[Tensor, Tensor, Tensor | None]:
         """[K] losses, [K, B, C] classifier logits and [P, B, C] predictor logits of one batch."""
@@ -179,31 +232,32 @@ class Block:
                 features=features[rows],
                 labels=given.labels[rows],
                 predictor_logits=None if predicted is None or not method.needs_predictor else predicted[rows],
-                draws=draw(group.sampling_keys, self.step, (logits.shape[1], logits.shape[2]))
+                draws=draw(group.sampling_keys, self.epoch.rates.step, (logits.shape[1], logits.shape[2]))
                 if draw
                 else None,
                 weights=None if given.weights is None else given.weights[rows],
                 transition=group.transition,
-                step=self.step,
+                step=self.epoch.rates.step,
             )
             losses.append(method.loss(batch, group.hyper))
         return torch.cat(losses), logits, predicted
 
-    def _close_epoch(
-        self, epoch: int, totals: EpochTotals, on_epoch: Callable[[int, Record], None]
-    ) -> list[str | None]:
+    def _close_epoch(self, epoch: int, on_epoch: Callable[[int, Record], None]) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
-        data = self.data
-        validation_accuracy, validation_loss = accuracy_and_loss(self.networks, data, data.selection)
-        test_accuracy: Sequence[float | None] = [None] * len(self.specs)
-        if data.test:
-            test_accuracy, _ = accuracy_and_loss(self.networks, data, data.test)
+        data, totals = self.data, self.epoch.totals
+        validated = accuracy_and_loss(self.networks, data, data.selection)
+        tested = accuracy_and_loss(self.networks, data, data.test)[0] if data.test else None
+        validation_accuracy, validation_loss = (values.tolist() for values in validated)
+        test_accuracy = [None] * len(self.specs) if tested is None else tested.tolist()
         finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()
         loss, correct = totals.loss.tolist(), totals.correct.tolist()
         memorised = self._memorised(totals)
-        steps = int(self.step)
+        self.taken = steps = int(self.epoch.rates.step)
         failures: list[str | None] = []
         for i, spec in enumerate(self.specs):
+            if i in self.idle:
+                failures.append(None)
+                continue
             if first_bad[i] >= 0 or not finite[i] or not math.isfinite(validation_loss[i]):
                 failures.append(_failure(first_bad[i], steps, epoch))
                 continue
@@ -211,7 +265,7 @@ class Block:
             record: Record = {
                 "epoch": epoch,
                 "step": steps,
-                "learning_rate": _learning_rate(spec, epoch),
+                "learning_rate": learning_rate(spec, epoch),
                 "train_loss": loss[i] / len(data.train),
                 "train_accuracy": correct[i] / len(data.train),
                 "validation_loss": validation_loss[i],
@@ -222,7 +276,9 @@ class Block:
             self.histories[i].append(record)
             self.bests[i] = self.bests[i].after(epoch, validation_accuracy[i], validation_loss[i])
             on_epoch(self.rows[i], record)
-        self.networks.remember([i for i, best in enumerate(self.bests) if best.epoch == epoch])
+        risen = [i for i, best in enumerate(self.bests) if best.epoch == epoch]
+        if risen:
+            self.networks.remember(risen)
         return failures
 
     def _memorised(self, totals: EpochTotals) -> list[Record]:
@@ -282,7 +338,9 @@ class Block:
         self.noise_entropies = [self.noise_entropies[i] for i in rows]
         self.capacities = [self.capacities[i] for i in rows]
         self.estimates = [self.estimates[i] for i in rows]
+        self.idle = set()
         if rows:
+            self.steps.forget()
             self.data = self.data.keep(rows)
             self.networks.keep(rows)
             self._arrange()
@@ -305,10 +363,6 @@ def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | N
         return None
     sigma = spec.hyper["sigma"]
     return float(gradient_capacity(mean_square_norm, classes, sigma, method.draws)) if sigma else None
-
-
-def _learning_rate(spec: RunSpec, epoch: int) -> float:
-    return spec.learning_rate * SCHEDULES[spec.schedule]((epoch - 1) / spec.epochs)
 
 
 def _failure(bad_step: int, steps: int, epoch: int) -> str:

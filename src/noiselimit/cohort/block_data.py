@@ -18,6 +18,7 @@ from noiselimit.data.lazy import LazyInputs, View
 
 EVALUATION_BATCH = 1000
 EVALUATION_VALUES = 2**23  # in the inputs of a batch: of large pictures it holds fewer
+EVALUATED_ON_GPU = 2**14  # examples of all rows at a time: enough to fill it, and several rows beside
 
 
 def evaluation_batch(input_shape: Sequence[int], most: int = EVALUATION_BATCH) -> int:
@@ -81,44 +82,21 @@ class BlockData:
     std: Tensor
     """[K, 1, ...] of each row's training inputs."""
 
-    def batches(
+    def select(self, part: Part, positions: Tensor, views: Views | None = None) -> InputBatch:
+        """The examples at these positions [K, B] of a part that is in memory; `views` [K, B] augment them."""
+        assert isinstance(part.inputs, Tensor)
+        pictures = part.inputs[part.index.gather(1, positions)]
+        return self._batch(part, pictures if views is None else cut(pictures, views), positions)
+
+    def streamed(
         self, part: Part, order: Tensor, bounds: Bounds, views: Views | None = None
     ) -> Iterator[InputBatch]:
-        """The part in this order [K, m] of its positions, cut at the bounds; `views` [K, m] augment it."""
-        chosen = part.index.gather(1, order)
-        if isinstance(part.inputs, PictureStream):
-            pieces = self._streamed(part.inputs, chosen[0], bounds, views)
-        else:
-            pieces = self._indexed(part.inputs, chosen, bounds, views)
-        for (start, stop), inputs in zip(bounds, pieces, strict=True):
-            positions = order[:, start:stop]
-            yield InputBatch(
-                (inputs.to(torch.float32) - self.mean) / self.std,
-                part.labels.gather(1, positions),
-                None if part.weights is None else part.weights.gather(1, positions),
-                None if part.wrong is None else part.wrong.gather(1, positions),
-            )
+        """A part whose pictures come from files, in this order [K, m] of its positions, cut at the bounds.
 
-    def whole(self, part: Part) -> Iterator[InputBatch]:
-        """The whole part in its own order, in pieces."""
-        everything = torch.arange(len(part), device=part.index.device).expand(len(part.index), -1)
-        inputs = part.inputs.inputs if isinstance(part.inputs, PictureStream) else part.inputs
-        size = evaluation_batch(inputs.shape[1:])
-        bounds = [(start, min(start + size, len(part))) for start in range(0, len(part), size)]
-        return self.batches(part, everything, bounds)
-
-    def _indexed(
-        self, inputs: Tensor, chosen: Tensor, bounds: Bounds, views: Views | None
-    ) -> Iterator[Tensor]:
-        for start, stop in bounds:
-            piece = inputs[chosen[:, start:stop]]
-            yield piece if views is None else cut(piece, views.between(start, stop))
-
-    def _streamed(
-        self, inputs: PictureStream, chosen: Tensor, bounds: Bounds, views: Views | None
-    ) -> Iterator[Tensor]:
-        """One decoded batch serves all rows: rows of a block of streamed data share seed, split and order."""
-        examples = chosen.tolist()
+        One decoded batch serves all rows: rows of a block of streamed data share seed, split and order.
+        """
+        assert isinstance(part.inputs, PictureStream)
+        examples = part.index.gather(1, order)[0].tolist()
         requests = (
             list(
                 zip(
@@ -129,8 +107,33 @@ class BlockData:
             )
             for start, stop in bounds
         )
-        for pictures in inputs.batches(requests):
-            yield pictures.to(self.mean.device).expand(len(self.mean), *pictures.shape)
+        for (start, stop), pictures in zip(bounds, part.inputs.batches(requests), strict=True):
+            everybody = pictures.to(self.mean.device).expand(len(self.mean), *pictures.shape)
+            yield self._batch(part, everybody, order[:, start:stop])
+
+    def _batch(self, part: Part, pictures: Tensor, positions: Tensor) -> InputBatch:
+        return InputBatch(
+            (pictures.to(torch.float32) - self.mean) / self.std,
+            part.labels.gather(1, positions),
+            None if part.weights is None else part.weights.gather(1, positions),
+            None if part.wrong is None else part.wrong.gather(1, positions),
+        )
+
+    def whole(self, part: Part) -> Iterator[InputBatch]:
+        """The whole part in its own order, in pieces."""
+        everything = torch.arange(len(part), device=part.index.device).expand(len(part.index), -1)
+        inputs = part.inputs.inputs if isinstance(part.inputs, PictureStream) else part.inputs
+        on_gpu = part.index.device.type == "cuda"
+        size = evaluation_batch(
+            inputs.shape[1:],
+            max(EVALUATION_BATCH, EVALUATED_ON_GPU // len(part.index)) if on_gpu else EVALUATION_BATCH,
+        )
+        bounds = [(start, min(start + size, len(part))) for start in range(0, len(part), size)]
+        if isinstance(part.inputs, PictureStream):
+            yield from self.streamed(part, everything, bounds)
+        else:
+            for start, stop in bounds:
+                yield self.select(part, everything[:, start:stop])
 
     def keep(self, rows: Sequence[int]) -> "BlockData":
         """The data without the other rows."""

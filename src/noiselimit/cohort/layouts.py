@@ -3,10 +3,13 @@
 `looped` calls the ordinary module once per row: right for any module, best on a CPU, where a row then takes
 part in exactly the arithmetic it would alone. `stacked` replaces every layer by its stacked twin, so that one
 kernel serves all rows: best on a GPU, where launches cost more than a small network's arithmetic.
+
+Either may compute in bfloat16 and with our own kernels: a matter of which twins the layers get, no more.
 """
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from noiselimit.cohort.following import FOLLOWING_LAYERS, FUSED_LAYERS, replaced
+from noiselimit.cohort.fused import FusedConvolutions, is_fusible
 from noiselimit.cohort.stacked import STACKED_LAYERS
 
 Tensors = Mapping[str, Tensor]
@@ -28,10 +33,26 @@ In training, batch-norm's running statistics are updated in `buffers`, in place.
 """
 
 
-def looped(module: nn.Module) -> Forward:
+@dataclass(frozen=True)
+class Arithmetic:
+    """How layers compute."""
+
+    dtype: torch.dtype = torch.float32
+    """Of activations; weights, statistics, losses and the last layer are float32 always."""
+    fused: bool = False
+    """Whether our own kernels serve layers that have one; else torch's do."""
+
+
+PLAIN = Arithmetic()
+
+
+def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
     """Row after row through the ordinary module."""
-    module = copy.deepcopy(module)
-    call = _quick_call(module) if _all_ours(module) else partial(functional_call, module)
+    module, dtype = copy.deepcopy(module), arithmetic.dtype
+    ours = _all_ours(module)
+    if ours and arithmetic != PLAIN:
+        module = replaced(module, FUSED_LAYERS if arithmetic.fused else FOLLOWING_LAYERS)
+    call = _quick_call(module) if ours else partial(_call_foreign, module, dtype)
 
     def forward(
         parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
@@ -42,11 +63,28 @@ def looped(module: nn.Module) -> Forward:
         for row in range(len(inputs)):
             state = {name: _aligned(tensors[row]) for name, tensors in unbound.items()}
             state.update((name, tensor.detach()[row]) for name, tensor in buffers.items())
-            outputs.append(call(state, (_aligned(inputs[row]),)))
+            outputs.append(call(state, (_ready(inputs[row], dtype if ours else inputs.dtype),)))
         logits, features = zip(*outputs, strict=True)
         return torch.stack(logits), torch.stack(features)
 
     return forward
+
+
+def _ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
+    """A row's inputs as its network likes them."""
+    if inputs.device.type == "cuda" and inputs.dim() == 4:
+        return inputs.to(dtype, memory_format=torch.channels_last)
+    return _aligned(inputs.to(dtype))
+
+
+def _call_foreign(
+    module: nn.Module, dtype: torch.dtype, state: Tensors, arguments: tuple[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Somebody else's module: torch decides which of its operations may use a shorter type."""
+    shorter = dtype != torch.float32
+    with torch.autocast(arguments[0].device.type, dtype, enabled=shorter, cache_enabled=False):
+        logits, features = functional_call(module, dict(state), arguments)
+    return (logits.float(), features.float()) if shorter else (logits, features)
 
 
 def _quick_call(module: nn.Module) -> Callable[[Tensors, tuple[Tensor]], tuple[Tensor, Tensor]]:
@@ -84,18 +122,27 @@ def _aligned(row: Tensor) -> Tensor:
     return row if row.data_ptr() % _CACHE_LINE == 0 else row.clone()
 
 
-def stacked(module: nn.Module) -> Forward:
+def stacked(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
     """All rows at once through stacked layers."""
-    module = _replace_layers(copy.deepcopy(module))
+    module = _stacked_twin(copy.deepcopy(module), fused=arithmetic.fused)
+    call = _quick_call(module)
 
     def forward(
         parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
     ) -> tuple[Tensor, Tensor]:
         module.train(training)
-        logits, features = functional_call(module, {**parameters, **buffers}, (inputs,))
-        return logits, features
+        return call({**parameters, **buffers}, (inputs.to(arithmetic.dtype),))
 
     return forward
+
+
+def _stacked_twin(module: nn.Module, *, fused: bool) -> nn.Module:
+    """The network of stacked layers: chains of convolutions fused where asked for, the rest one by one."""
+    if fused:
+        for name, child in list(module.named_children()):
+            if is_fusible(child):
+                setattr(module, name, FusedConvolutions(child))  # type: ignore[arg-type]
+    return replaced(module, STACKED_LAYERS)
 
 
 LARGEST_STACKED = 2_000_000
@@ -126,16 +173,8 @@ def _is_ours(container: nn.Module) -> bool:
     return type(container) is nn.Sequential or type(container).__module__.startswith("noiselimit.networks.")
 
 
-def layout_for(module: nn.Module, device: torch.device, rows: int) -> Forward:
-    """The quicker layout that is right for so many rows of this module on this device."""
-    if device.type == "cuda" and rows > 1 and can_stack(module):
-        return stacked(module)
-    return looped(module.to(device))  # with it goes what a state dict leaves out
-
-
-def _replace_layers(module: nn.Module) -> nn.Module:
-    """Swap each leaf layer for its stacked twin, keeping every name."""
-    for name, child in list(module.named_children()):
-        twin = STACKED_LAYERS.get(type(child))
-        setattr(module, name, twin(child) if twin else _replace_layers(child))
-    return module
+def layout_for(module: nn.Module, device: torch.device, arithmetic: Arithmetic = PLAIN) -> Forward:
+    """The quicker layout that is right for this module on this device."""
+    if device.type == "cuda" and can_stack(module):
+        return stacked(module, arithmetic)
+    return looped(module.to(device), arithmetic)  # with it goes what a state dict leaves out

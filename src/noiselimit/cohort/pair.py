@@ -12,52 +12,71 @@ from noiselimit.optimisers import Rates
 class NetworkPair:
     """Classifiers of K rows and predictors of the first P, those whose method needs one; P may be 0.
 
-    That predictors stand first is known here alone: everybody else counts rows of the whole block.
+    Where both are built alike they are one stack of K + P networks, so that one launch serves both. That, and
+    that predictors stand first, is known here alone: everybody else counts rows of the whole block.
     """
 
-    def __init__(self, classifier: NetworkRows, predictor: NetworkRows | None) -> None:
-        self.classifier = classifier
-        self.predictor = predictor
+    def __init__(self, stacks: Sequence[NetworkRows], classifiers: int, predictors: int) -> None:
+        """`stacks`: one with the classifiers and then the predictors, or one of each."""
+        assert [len(stack) for stack in stacks] in ([classifiers + predictors], [classifiers, predictors])
+        self.stacks = list(stacks)
+        self.classifiers = classifiers
+        self.predictors = predictors
+        """K and P."""
 
     @property
-    def predictors(self) -> int:
-        """P."""
-        return len(self.predictor) if self.predictor else 0
+    def _joint(self) -> bool:
+        return len(self.stacks) == 1
 
     def train(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """[K, B, ...] → classifier logits [K, B, C], features [K, B, F], predictor logits [P, B, C]."""
-        logits, features = self.classifier.train(inputs)
-        predicted = self.predictor.train(inputs[: self.predictors])[0] if self.predictor else None
-        return logits, features, predicted
+        if not self.predictors:
+            return *self.stacks[0].train(inputs), None
+        predictors = inputs[: self.predictors]
+        if self._joint:
+            logits, features = self.stacks[0].train(torch.cat([inputs, predictors]))
+            said, predicted = torch.split(logits, [self.classifiers, self.predictors])
+            return said, features[: self.classifiers], predicted
+        return *self.stacks[0].train(inputs), self.stacks[1].train(predictors)[0]
 
-    def update(self, losses: Tensor, rates: Rates) -> None:
-        """Descend the losses [K]. Their sum's gradient holds each row's own: rows share no weight."""
-        networks = [self.classifier, *([self.predictor] if self.predictor else [])]
-        leaves = [tensor for network in networks for tensor in network.parameters.values()]
-        gradients = iter(torch.autograd.grad(losses.sum(), leaves, allow_unused=True, materialize_grads=True))
-        for network in networks:
-            network.update([next(gradients) for _ in network.parameters], rates.between(0, len(network)))
+    def rates(self, rates: Rates) -> list[Rates]:
+        """The rates [K] of the rows as those of each stack's networks."""
+        device = rates.learning_rate.device
+        rows = [torch.arange(count, device=device) for count in (self.classifiers, self.predictors)]
+        return [rates.of_rows(torch.cat(rows) if self._joint else own) for own in rows[: len(self.stacks)]]
+
+    def update(self, losses: Tensor, rates: Sequence[Rates]) -> None:
+        """Descend the losses [K] at the stacks' rates. Their sum's gradient holds each row's own: rows share
+        no weight."""
+        gradients = torch.autograd.grad(
+            losses.sum(), [stack.weights for stack in self.stacks], allow_unused=True, materialize_grads=True
+        )
+        for stack, gradient, own in zip(self.stacks, gradients, rates, strict=True):
+            stack.update(gradient, own)
 
     def finite(self) -> Tensor:
         """bool [K]: whether all weights of the row are finite."""
-        finite = self.classifier.finite()
-        if self.predictor:
-            finite[: self.predictors] &= self.predictor.finite()
-        return finite
+        everybody = torch.cat([stack.finite() for stack in self.stacks])
+        finite, predictors = torch.split(everybody, [self.classifiers, self.predictors])
+        return torch.cat([finite[: self.predictors] & predictors, finite[self.predictors :]])
 
     def remember(self, rows: Sequence[int]) -> None:
         """The current weights of these rows become their best ones."""
-        self.classifier.remember(rows)
-        if self.predictor:
-            self.predictor.remember(self._with_predictor(rows))
+        for stack, own in self._shares(rows):
+            stack.remember(own)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drop all other rows; `rows` are in ascending order, so that predictors still stand first."""
-        with_predictor = self._with_predictor(rows)
-        self.classifier.keep(rows)
-        if self.predictor:
-            self.predictor.keep(with_predictor)
-            self.predictor = self.predictor if with_predictor else None
+        shares = self._shares(rows)
+        for stack, own in shares:
+            stack.keep(own)
+        self.stacks = [stack for stack, own in shares if own]
+        self.predictors = len(self._with_predictor(rows))
+        self.classifiers = len(rows)
+
+    def said(self, inputs: Tensor) -> Tensor:
+        """Inputs [K, B, ...] → logits [K, B, C] of the classifiers, in evaluation mode."""
+        return self.stacks[0].logits(inputs, slice(0, self.classifiers))
 
     def probabilities(
         self, inputs: Tensor, rows: Sequence[int], *, best: bool
@@ -66,17 +85,32 @@ class NetworkPair:
 
         In evaluation mode, with the best or the current weights; None when none of the rows has a predictor.
         """
-        said = self.classifier.logits(inputs, rows, best=best).softmax(-1)
+        said = self.stacks[0].logits(inputs, rows, best=best).softmax(-1)
         with_predictor = self._with_predictor(rows)
-        if not self.predictor or not with_predictor:
+        if not with_predictor:
             return said, None
-        predicted = self.predictor.logits(inputs[: len(with_predictor)], with_predictor, best=best)
+        stack, own = self._predictors(with_predictor)
+        predicted = stack.logits(inputs[: len(with_predictor)], own, best=best)
         return said, predicted.softmax(-1)
 
     def best_states(self, row: int) -> tuple[State, State | None]:
         """Ordinary state dicts of the row's classifier and, if it has one, predictor."""
-        predictor = self.predictor.best_state(row) if self.predictor and row < self.predictors else None
-        return self.classifier.best_state(row), predictor
+        classifier = self.stacks[0].best_state(row)
+        if row >= self.predictors:
+            return classifier, None
+        stack, own = self._predictors([row])
+        return classifier, stack.best_state(own[0])
 
     def _with_predictor(self, rows: Sequence[int]) -> list[int]:
         return [row for row in rows if row < self.predictors]
+
+    def _predictors(self, rows: Sequence[int]) -> tuple[NetworkRows, list[int]]:
+        """Where the predictors of these rows stand."""
+        return self.stacks[-1], [row + (self.classifiers if self._joint else 0) for row in rows]
+
+    def _shares(self, rows: Sequence[int]) -> list[tuple[NetworkRows, list[int]]]:
+        """For every stack which of its networks belong to these rows."""
+        predictors = self._predictors(self._with_predictor(rows))
+        if self._joint:
+            return [(self.stacks[0], [*rows, *predictors[1]])]
+        return [(self.stacks[0], list(rows)), predictors]

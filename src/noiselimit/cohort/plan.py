@@ -24,6 +24,7 @@ def plan_cohorts(specs: Sequence[RunSpec], *, streamed: bool = False) -> list[li
             spec.sampler,
             spec.augmentation,
             spec.optimiser,
+            spec.precision,
             spec.validation_share,
             spec.validation_labels,
             spec.test_share,

@@ -4,13 +4,13 @@ Each holds the ordinary layer's settings and the same parameter names, so a stac
 ones stacked, and row k of it is an ordinary state dict.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from noiselimit.cohort.following import Twins
 from noiselimit.networks.dropout import Dropout
+from noiselimit.networks.network import in_float32
 
 
 class StackedLinear(nn.Module):
@@ -21,9 +21,17 @@ class StackedLinear(nn.Module):
         self.weight, self.bias = layer.weight, layer.bias
 
     def forward(self, x: Tensor) -> Tensor:
+        weight = self.weight.to(x.dtype).mT
         if self.bias is None:
-            return torch.bmm(x, self.weight.mT)
-        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
+            return torch.bmm(x, weight)
+        return torch.baddbmm(self.bias.to(x.dtype).unsqueeze(1), x, weight)
+
+
+def check_plain(layer: nn.Conv2d) -> None:
+    """Refuse a convolution that has no stacked form."""
+    plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
+    if not plain or layer.bias is not None or isinstance(layer.padding, str):
+        raise ValueError("only plain convolutions without bias and with numeric padding can be stacked")
 
 
 class StackedConv2d(nn.Module):
@@ -34,21 +42,20 @@ class StackedConv2d(nn.Module):
 
     def __init__(self, layer: nn.Conv2d) -> None:
         super().__init__()
-        plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
-        if not plain or layer.bias is not None or isinstance(layer.padding, str):
-            raise ValueError("only plain convolutions without bias and with numeric padding can be stacked")
+        check_plain(layer)
         self.weight = layer.weight
         self.kernel, self.stride, self.padding = layer.kernel_size, layer.stride, layer.padding
 
     def forward(self, x: Tensor) -> Tensor:
         rows, batch = x.shape[:2]
-        vertical, horizontal = self.padding
+        vertical, horizontal = int(self.padding[0]), int(self.padding[1])
         x = pad(x, (horizontal, horizontal, vertical, vertical))
         # Two strided views and one copy: on a GPU much quicker than torch's own unfold.
         patches = x.unfold(3, self.kernel[0], self.stride[0]).unfold(4, self.kernel[1], self.stride[1])
         height, width = patches.shape[3:5]
         patches = patches.permute(0, 1, 3, 4, 2, 5, 6).reshape(rows, batch * height * width, -1)
-        out = torch.bmm(patches, self.weight.flatten(2).mT)  # [K, B·H'·W', outputs]
+        weight = self.weight.to(x.dtype).flatten(2).mT
+        out = torch.bmm(patches, weight)  # [K, B·H'·W', outputs]
         return out.view(rows, batch, height, width, -1).movedim(-1, 2)
 
 
@@ -68,14 +75,14 @@ class StackedBatchNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
             dims = [1, *range(3, x.dim())]
-            variance, mean = torch.var_mean(x, dims, correction=0)  # [K, channels]
+            variance, mean = torch.var_mean(in_float32(x), dims, correction=0)  # [K, channels]
             self._remember(mean.detach(), variance.detach(), x.numel() // mean.numel())
         else:
             mean, variance = self.running_mean, self.running_var
         scale = self.weight * (variance + self.eps).rsqrt()
         shift = self.bias - mean * scale
         shape = (x.shape[0], 1, x.shape[2], *[1] * (x.dim() - 3))
-        return x * scale.view(shape) + shift.view(shape)
+        return (x * scale.view(shape) + shift.view(shape)).to(x.dtype)
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
@@ -90,7 +97,7 @@ def _same(layer: nn.Module) -> nn.Module:
     return layer
 
 
-STACKED_LAYERS: dict[type[nn.Module], Callable[..., nn.Module]] = {
+STACKED_LAYERS: Twins = {
     nn.Linear: StackedLinear,
     nn.Conv2d: StackedConv2d,
     nn.BatchNorm1d: StackedBatchNorm,

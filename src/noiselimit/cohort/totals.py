@@ -42,6 +42,12 @@ class EpochTotals:
             first_bad=sums(torch.int64) - 1,
         )
 
+    def clear(self) -> None:
+        """Begin anew, in the same tensors."""
+        sums = (self.loss, self.correct, self.wrong, self.fitted, self.unsure, self.square_norm)
+        torch._foreach_zero_(sums)
+        self.first_bad.fill_(-1)
+
     @torch.no_grad()
     def add(
         self,

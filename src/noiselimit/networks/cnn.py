@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from noiselimit.networks.dropout import relu
-from noiselimit.networks.network import Network, convolution, feature_count
+from noiselimit.networks.network import Network, convolution, feature_count, in_float32
 
 
 class Cnn(nn.Module):
@@ -31,7 +31,7 @@ class Cnn(nn.Module):
         self.head = nn.Linear(128, classes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        features = self.hidden(self.convolutions(x))
+        features = in_float32(self.hidden(self.convolutions(x)))
         return self.head(features), features
 
 

@@ -5,7 +5,7 @@ import math
 from torch import Tensor, nn
 
 from noiselimit.networks.dropout import Dropout
-from noiselimit.networks.network import Network
+from noiselimit.networks.network import Network, in_float32
 
 
 class Linear(nn.Module):
@@ -17,7 +17,7 @@ class Linear(nn.Module):
         self.head = nn.Linear(math.prod(input_shape), classes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        features = self.body(x)
+        features = in_float32(self.body(x))
         return self.head(features), features
 
 

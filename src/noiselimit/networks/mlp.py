@@ -6,7 +6,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from noiselimit.networks.dropout import relu
-from noiselimit.networks.network import Network
+from noiselimit.networks.network import Network, in_float32
 
 
 class Mlp(nn.Module):
@@ -35,7 +35,7 @@ class Mlp(nn.Module):
         self.head = nn.Linear(width, classes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        features = self.body(x)
+        features = in_float32(self.body(x))
         return self.head(features), features
 
 

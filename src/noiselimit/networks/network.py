@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from noiselimit.errors import InputError
 
@@ -60,3 +60,8 @@ def feature_count(body: nn.Module, input_shape: tuple[int, ...]) -> int:
         count = body.eval()(torch.zeros(1, *input_shape)).shape[-1]
     body.train(was_training)
     return int(count)
+
+
+def in_float32(features: Tensor) -> Tensor:
+    """What a last layer sees: logits need more digits than the bfloat16 that layers before it may use."""
+    return features.to(torch.promote_types(features.dtype, torch.float32))

@@ -6,10 +6,11 @@ ResNet-50 is the standard one for large pictures, with the stride in the 3 × 3 
 
 from collections.abc import Sequence
 
-from torch import Tensor, nn, relu
+from torch import Tensor, nn
 
 from noiselimit.networks.dropout import Dropout
-from noiselimit.networks.network import Network
+from noiselimit.networks.network import Network, in_float32
+from noiselimit.networks.normalised import normalised
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:
@@ -31,9 +32,9 @@ class Basic(nn.Module):
         self.downsample = _shortcut(inputs, width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        out = relu(self.bn1(self.conv1(x)))
-        out = self.bn2(self.conv2(out))
-        return relu(out + (x if self.downsample is None else self.downsample(x)))
+        out = normalised(self.bn1, self.conv1(x))
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return normalised(self.bn2, self.conv2(out), shortcut)
 
 
 class Bottleneck(nn.Module):
@@ -52,10 +53,10 @@ class Bottleneck(nn.Module):
         self.downsample = _shortcut(inputs, 4 * width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        out = relu(self.bn1(self.conv1(x)))
-        out = relu(self.bn2(self.conv2(out)))
-        out = self.bn3(self.conv3(out))
-        return relu(out + (x if self.downsample is None else self.downsample(x)))
+        out = normalised(self.bn1, self.conv1(x))
+        out = normalised(self.bn2, self.conv2(out))
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return normalised(self.bn3, self.conv3(out), shortcut)
 
 
 def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
@@ -96,11 +97,11 @@ class ResNet(nn.Module):
         self.fc = nn.Linear(channels, classes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = relu(self.bn1(self.conv1(x)))
+        x = normalised(self.bn1, self.conv1(x))
         if self.maxpool is not None:
             x = self.maxpool(x)
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        features = x.mean((-2, -1))  # dimensions from the end, so that stacked rows pass as well
+        features = in_float32(x.mean((-2, -1)))  # dimensions from the end, so that stacked rows pass as well
         if self.dropout is not None:
             features = self.dropout(features)
         return self.fc(features), features

@@ -1,0 +1,42 @@
+"""How many rows fit into a GPU's memory: measured on blocks of one and of two rows."""
+
+from collections.abc import Callable
+
+import torch
+
+from noiselimit.cohort.block import Block
+
+SHARE_USED = 0.9
+"""Of the free memory: what libraries take for themselves and what lies between tensors needs some too."""
+
+
+def rows_that_fit(make_block: Callable[[int], Block], rows: int, device: torch.device) -> int:
+    """How many of `rows` rows can train at once, at least 1. `make_block` makes one of the first k rows."""
+    if rows == 1:
+        return 1
+    torch.cuda.empty_cache()
+    free = torch.cuda.mem_get_info(device)[0] * SHARE_USED
+    one, two = (bytes_needed(make_block, count, device) for count in (1, 2))
+    return fitting(one, two, rows, free)
+
+
+def fitting(one: float, two: float, rows: int, free: float) -> int:
+    """How many of `rows` fit into `free` bytes, where one row needs `one` bytes and two need `two`."""
+    each = max(two - one, 1.0)
+    return max(1, min(rows, int((free - (one - each)) / each)))
+
+
+def bytes_needed(make_block: Callable[[int], Block], rows: int, device: torch.device) -> float:
+    """What such a block takes: to stay, for a step and for an evaluation.
+
+    A recorded step keeps its memory while others work, so the last two are added up.
+    """
+    before = torch.cuda.memory_allocated(device)
+    block = make_block(rows)
+    settled = torch.cuda.memory_allocated(device)
+    total = settled - before
+    for work in (block.rehearse_step, block.rehearse_evaluation):
+        torch.cuda.reset_peak_memory_stats(device)
+        work()
+        total += torch.cuda.max_memory_allocated(device) - settled
+    return total
