@@ -170,11 +170,16 @@ from triton.compiler import ASTSource
 from noiselimit.kernels import convolution_products as products, convolution_tiles as tiles
 
 g = tiles.Geometry(32, 64, 3, 3, 2, 0, 7, 7, 3, 3)
-for name in ("forward", "input_gradient", "weight_gradient"):
+for name, extra in (
+    ("forward", {"STATS": False, "partial": None}),
+    ("forward", {"STATS": True}),
+    ("input_gradient", {}),
+    ("weight_gradient", {}),
+):
     kernel = getattr(products, name + "_kernel")
     tile = asdict(getattr(tiles, name + "_tile")(g, torch.bfloat16))
     options = {key: tile.pop(key) for key in ("num_warps", "num_stages")}
-    sizes = asdict(g) | tile
+    sizes = asdict(g) | tile | extra
     types = {"batch": "i32", "chunk": "i32", "partial": "*fp32"} | dict.fromkeys(sizes, "constexpr")
     signature = {argument: types.get(argument, "*bf16") for argument in kernel.arg_names}
     source = ASTSource(kernel, signature, sizes)

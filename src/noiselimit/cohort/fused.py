@@ -29,16 +29,21 @@ class FusedConvolutions(nn.Module):
                 check_plain(layer)
 
     def forward(self, x: Tensor) -> Tensor:
-        from noiselimit.kernels.convolution import convolve
+        from noiselimit.kernels.convolution import convolve, convolve_with_statistics
 
         x = x.movedim(2, -1).contiguous()  # [K, B, H, W, channels]; of grey pictures a view
         for layer, after in pairwise(self.children()):
             if isinstance(layer, nn.Conv2d):
                 stride, padding = layer.stride[0], cast(int, layer.padding[0])
-                x = self._normalised(convolve(x, layer.weight, stride, padding), cast(nn.BatchNorm2d, after))
+                partial = None
+                if self.training:
+                    x, partial = convolve_with_statistics(x, layer.weight, stride, padding)
+                else:
+                    x = convolve(x, layer.weight, stride, padding)
+                x = self._normalised(x, cast(nn.BatchNorm2d, after), partial)
         return x.movedim(-1, 2).flatten(2)
 
-    def _normalised(self, x: Tensor, layer: nn.BatchNorm2d) -> Tensor:
+    def _normalised(self, x: Tensor, layer: nn.BatchNorm2d, partial: Tensor | None) -> Tensor:
         from noiselimit.kernels.normalisation import normalise
 
         assert layer.running_mean is not None
@@ -57,6 +62,7 @@ class FusedConvolutions(nn.Module):
             eps=layer.eps,
             momentum=layer.momentum,
             training=self.training,
+            partial=partial,
         )
         return out.view(x.shape)
 

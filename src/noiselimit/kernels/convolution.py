@@ -37,13 +37,17 @@ def pack(weight: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.empty(ordered.shape, dtype=dtype, device=weight.device).copy_(ordered)
 
 
-def forward(x: Tensor, packed: Tensor, g: Geometry, tile: Tile) -> Tensor:
-    """[R, B, OH, OW, CO]."""
+def forward(
+    x: Tensor, packed: Tensor, g: Geometry, tile: Tile, statistics: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """y [R, B, OH, OW, CO] and, if asked for, statistics of its tiles: float32 [3, R, tiles, CO]."""
     rows, batch = x.shape[:2]
     y = x.new_empty(rows, batch, g.OH, g.OW, g.CO)
-    grid = (triton.cdiv(batch * g.OH * g.OW, tile.BM), triton.cdiv(g.CO, tile.BN), rows)
-    forward_kernel[grid](x, packed, y, batch, **asdict(g), **asdict(tile))
-    return y
+    tiles = triton.cdiv(batch * g.OH * g.OW, tile.BM)
+    partial = x.new_empty((3, rows, tiles, g.CO), dtype=torch.float32) if statistics else None
+    grid = (tiles, triton.cdiv(g.CO, tile.BN), rows)
+    forward_kernel[grid](x, packed, y, partial, batch, statistics, **asdict(g), **asdict(tile))
+    return y, partial
 
 
 def input_gradient(dy: Tensor, packed: Tensor, g: Geometry, tile: Tile) -> Tensor:
@@ -86,19 +90,27 @@ def _float32_product(a: Tensor, b: Tensor) -> Tensor:
 
 class _Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, stride: int, padding: int, statistics: bool
+    ) -> tuple[Tensor, Tensor | None]:
         g = geometry(x, weight, stride, padding)
         x = x.contiguous()
         packed = pack(weight, x.dtype)
         ctx.save_for_backward(x, packed)
         ctx.geometry = g
         if g.covers:
-            return torch.bmm(x.flatten(2), packed.flatten(2).mT)[:, :, None, None]
-        return forward(x, packed, g, forward_tile(g, x.dtype))
+            return torch.bmm(x.flatten(2), packed.flatten(2).mT)[:, :, None, None], None
+        y, partial = forward(x, packed, g, forward_tile(g, x.dtype), statistics)
+        if partial is not None:
+            ctx.mark_non_differentiable(partial)
+            ctx.set_materialize_grads(False)  # a gradient of zeros for them would be one more launch
+        return y, partial
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, dy: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
+        if dy is None:  # nothing downstream depends on y
+            return (None,) * 5
         x, packed = ctx.saved_tensors
         g: Geometry = ctx.geometry
         dy = dy.contiguous()
@@ -114,7 +126,7 @@ class _Convolution(torch.autograd.Function):
             else:
                 dw = weight_gradient(x, dy, g, weight_gradient_tile(g, x.dtype))
             dw = dw.permute(0, 1, 4, 2, 3)
-        return dx, dw, None, None
+        return dx, dw, None, None, None
 
 
 def convolve(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
@@ -124,4 +136,17 @@ def convolve(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
     inside a row; the picture is surrounded by `padding` zeros. The result has the dtype of x, products are
     summed in float32, and the gradient of the weights is float32 with its channels last in memory.
     """
-    return _Convolution.apply(x, weight, stride, padding)  # type: ignore[no-any-return, no-untyped-call]
+    y: Tensor = _Convolution.apply(x, weight, stride, padding, False)[0]  # type: ignore[no-untyped-call]
+    return y
+
+
+def convolve_with_statistics(
+    x: Tensor, weight: Tensor, stride: int, padding: int
+) -> tuple[Tensor, Tensor | None]:
+    """`convolve`'s result and, for `normalise`, the statistics of its chunks: float32 [3, R, chunks, CO].
+
+    These are count, mean and sum of squared deviations of the values as stored; no gradient flows through
+    them, since that of batch-norm accounts for its statistics. None where the kernel covers the whole input:
+    so small a result is quickly read again.
+    """
+    return _Convolution.apply(x, weight, stride, padding, True)  # type: ignore[no-any-return, no-untyped-call]

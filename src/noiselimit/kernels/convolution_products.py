@@ -54,14 +54,34 @@ def _patch(
     return values
 
 
+@triton.jit
+def _store_statistics(partial, values, count, n, row, CO: tl.constexpr, BM: tl.constexpr):
+    """Count, mean and sum of squared deviations of a tile's stored values → partial [3, R, chunks, CO].
+
+    The deviations are from the tile's own mean, so that a large mean drowns none of them.
+    """
+    size = tl.minimum(count - tl.program_id(0) * BM, BM)
+    there = (tl.arange(0, BM) < size)[:, None]
+    mean = tl.sum(tl.where(there, values, 0.0), axis=0) / size
+    deviation = tl.where(there, values - mean[None, :], 0.0)
+    plane = tl.num_programs(2) * tl.num_programs(0) * CO
+    target = partial + (row * tl.num_programs(0) + tl.program_id(0)) * CO + n
+    tl.store(target, tl.zeros_like(mean) + size, mask=n < CO)
+    tl.store(target + plane, mean, mask=n < CO)
+    tl.store(target + 2 * plane, tl.sum(deviation * deviation, axis=0), mask=n < CO)
+
+
 @triton.jit(do_not_specialize=["batch"])
 def forward_kernel(
-    x, w, y, batch,
+    x, w, y, partial, batch, STATS: tl.constexpr,
     CI: tl.constexpr, CO: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, S: tl.constexpr, P: tl.constexpr,
     H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """y[m, o] for a tile of outputs and a tile of channels of one row; grid (m, channels, rows)."""
+    """y[m, o] for a tile of outputs and a tile of channels of one row; grid (m, channels, rows).
+
+    With STATS also the statistics of the tile, which batch-norm would have to read all of y for.
+    """
     row = tl.program_id(2).to(tl.int64)
     count = batch * (OH * OW)
     x += row * batch * (H * W * CI)
@@ -78,7 +98,10 @@ def forward_kernel(
         weight = tl.load(w + n[None, :] * (KH * KW * CI) + k[:, None], mask=there, other=0.0)
         total = tl.dot(patch, weight, total, input_precision="ieee")
     there = (m < count)[:, None] & (n < CO)[None, :]
-    tl.store(y + m[:, None] * CO + n[None, :], total.to(y.dtype.element_ty), mask=there)
+    stored = total.to(y.dtype.element_ty)
+    tl.store(y + m[:, None] * CO + n[None, :], stored, mask=there)
+    if STATS:
+        _store_statistics(partial, stored.to(tl.float32), count, n, row, CO, BM)
 
 
 @triton.jit(do_not_specialize=["batch"])

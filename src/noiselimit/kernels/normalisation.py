@@ -9,6 +9,8 @@ by memory alone, so what counts is how often a tensor of x's size is read or wri
     backward               g, x                 g, x → dx            5 units
     with shortcut          g, x, out → dz       dz, x → dx           7 units
 
+Where the convolution before it has left statistics of its tiles, the forward saves its first pass.
+
 dz = g·1[out > 0] is the gradient before the ReLU. Without shortcut its mask is recomputed from x, which is
 read anyway. With one, `out` alone says what x and the shortcut would say together; and dz, which is the
 shortcut's gradient, is written by the first pass, since the second then reads it instead of g and out:
@@ -64,6 +66,7 @@ class _Normalise(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor,
         shortcut: Tensor | None,
+        partial: Tensor | None,
         running: tuple[Tensor, Tensor],
         eps: float,
         momentum: float,
@@ -73,14 +76,16 @@ class _Normalise(torch.autograd.Function):
         plan = _Plan(x, STATISTICS_PROGRAMS)
         sizes = (plan.positions, plan.channels)
         saved = plan.buffer(x, 3)  # mean, 1/√(variance + eps), weight/√(variance + eps)
-        partial = plan.buffer(x, 3, plan.chunks) if training else saved
-        if training:
+        if not training:
+            partial = saved  # for the running statistics are used
+        elif partial is None:
+            partial = plan.buffer(x, 3, plan.chunks)
             statistics[plan.first_pass](x, partial, *sizes, plan.chunks, **plan.tile)
         bessel = plan.positions / max(plan.positions - 1, 1)
         strides = (weight.stride(0), running[0].stride(0), running[1].stride(0))
         finish_statistics[plan.merging](
-            partial, weight, *running, saved, plan.channels, plan.chunks, *strides, eps, momentum, bessel,
-            training, **plan.merged,
+            partial, weight, *running, saved, plan.channels, partial.shape[2], *strides, eps, momentum,
+            bessel, training, **plan.merged,
         )  # fmt: skip
         out = torch.empty_like(x)
         normalise_tiles[plan.second_pass](
@@ -107,7 +112,7 @@ class _Normalise(torch.autograd.Function):
             g if dz is None else dz, x, dx, saved, bias, sums, *sizes, bias.stride(0), ctx.floor, ctx.share,
             dz is None, **plan.tile,
         )  # fmt: skip
-        return dx, sums[0], sums[1], dz, None, None, None, None, None
+        return dx, sums[0], sums[1], dz, None, None, None, None, None, None
 
 
 def normalise(
@@ -122,13 +127,15 @@ def normalise(
     training: bool,
     shortcut: Tensor | None = None,
     relu: bool = True,
+    partial: Tensor | None = None,
 ) -> Tensor:
     """relu(batch-norm(x) + shortcut), [R, M, C] in x's type; the ReLU and the shortcut may be left out.
 
     x and shortcut are contiguous [R, M, C] of one type; the others float32 [R, C], whose rows may lie apart.
     In training the statistics are those of the M positions, and the running ones are updated in place as
     torch does it: (1 − momentum)·old + momentum·new, with the unbiased variance. Else the running ones are
-    used.
+    used. `partial`, contiguous float32 [3, R, chunks, C], may bring the statistics of chunks that together
+    are the M positions (count, mean, sum of squared deviations); then x is not read for them.
     """
     if x.ndim != 3 or not x.is_contiguous():
         raise ValueError(f"x must be contiguous [R, M, C], not {tuple(x.shape)} with strides {x.stride()}")
@@ -140,9 +147,16 @@ def normalise(
             raise ValueError(
                 "weight, bias and running statistics must be float32 [R, C] with contiguous rows"
             )
+    if partial is not None and not (
+        partial.ndim == 4
+        and (*partial.shape[:2], partial.shape[3]) == (3, x.shape[0], x.shape[2])
+        and partial.dtype == torch.float32
+        and partial.is_contiguous()
+    ):
+        raise ValueError("partial statistics must be contiguous float32 [3, R, chunks, C]")
     if training and x.shape[1] < 2:
         raise ValueError("batch statistics need more than one position")
     floor = 0.0 if relu else -torch.inf
     return _Normalise.apply(  # type: ignore[no-any-return, no-untyped-call]
-        x, weight, bias, shortcut, (running_mean, running_var), eps, momentum, training, floor
+        x, weight, bias, shortcut, partial, (running_mean, running_var), eps, momentum, training, floor
     )
