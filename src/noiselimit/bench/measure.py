@@ -17,6 +17,7 @@ from noiselimit.bench.result import KIND, SCHEMA
 from noiselimit.bench.rows import ROWS, figures_for
 from noiselimit.bench.session import Session, Tell
 from noiselimit.bench.sweeps import measure_point, points, swept_work
+from noiselimit.bench.work import USUAL_WAY, Way
 from noiselimit.files import write_json
 from noiselimit.machine import available_cores
 from noiselimit.training import circumstances
@@ -33,6 +34,7 @@ class Wanted:
     rows: tuple[str, ...]
     sweeps: tuple[str, ...] = ()
     quick: bool = False
+    way: Way = USUAL_WAY
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def run_bench(wanted: Wanted, out: Path, tell: News = lambda label, share: None)
     The file is whole after every measurement, so that an interruption costs one of them; `finished` says
     whether it was the last. What fails is an entry with `failure`, and the others go on.
     """
-    session = Session(wanted.device, available_cores(), effort_for(wanted.device.type, quick=wanted.quick))
+    effort = effort_for(wanted.device.type, quick=wanted.quick)
+    session = Session(wanted.device, available_cores(), effort, wanted.way)
     commit, changed = source_state()
     content: dict[str, Any] = {
         "kind": KIND,
@@ -65,6 +68,8 @@ def run_bench(wanted: Wanted, out: Path, tell: News = lambda label, share: None)
         "changed": changed,
         "quick": wanted.quick,
         "precision": session.precision,
+        "kernels": wanted.way.kernels,
+        "graphs": wanted.way.graphs,
         "finished": False,
         "ceilings": None,
         "rows": [],

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import torch
 
-from noiselimit.bench.ceilings import PRECISION
 from noiselimit.bench.counting import Cost, epoch_cost
 from noiselimit.bench.effort import Effort
 from noiselimit.bench.synthetic import make_data
 from noiselimit.bench.timing import Timed, time_training
-from noiselimit.bench.work import DataName, Work
+from noiselimit.bench.work import USUAL_WAY, DataName, Way, Work
+from noiselimit.cohort.pace import fast_precision
 from noiselimit.data.examples import DataSet
 
 Tell = Callable[[float], None]
@@ -24,11 +24,12 @@ class Session:
     device: torch.device
     threads: int
     effort: Effort
+    way: Way = USUAL_WAY
 
     @property
     def precision(self) -> str:
         """Of activations, for the count of bytes."""
-        return PRECISION[self.device.type]
+        return fast_precision(self.device) if self.way.precision == "auto" else self.way.precision
 
     def data(self, name: DataName) -> DataSet:
         """The data set at the size that the effort says."""
@@ -54,6 +55,7 @@ class Session:
             epochs=self.effort.epochs[work.data],
             warm_up=self.effort.warm_up,
             train_size=train_size,
+            way=self.way,
             tell=tell,
         )
 

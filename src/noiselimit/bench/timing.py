@@ -9,7 +9,7 @@ from statistics import median
 import torch
 
 from noiselimit.bench.clock import EpochClock, epoch_seconds, parts_of
-from noiselimit.bench.work import Work
+from noiselimit.bench.work import USUAL_WAY, Way, Work
 from noiselimit.data.examples import DataSet
 from noiselimit.training import train
 
@@ -64,11 +64,12 @@ def time_training(
     threads_per_block: int = 1,
     train_size: int | None = None,
     first_seed: int = 0,
+    way: Way = USUAL_WAY,
     tell: Callable[[float], None] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timed:
     """Train `runs` runs for `warm_up` + `epochs` epochs as anybody would, and look at the clock."""
-    specs = work.specs(runs, warm_up + epochs, train_size, first_seed)
+    specs = work.specs(runs, warm_up + epochs, train_size, first_seed, way.precision)
     forget_memory(device)
     epoch_clock = EpochClock(clock, tell)
     trained = train(
@@ -77,6 +78,8 @@ def time_training(
         device=device,
         threads=threads,
         threads_per_block=threads_per_block,
+        kernels=way.kernels,
+        graphs=way.graphs,
         progress=epoch_clock,
     )
     whole = clock() - epoch_clock.started

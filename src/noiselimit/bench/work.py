@@ -17,6 +17,18 @@ NOISE = "uniform:0.4"  # the wrong labels are counted in every epoch, as in a re
 
 
 @dataclass(frozen=True)
+class Way:
+    """By which of the fast ways to train, as `noiselimit.train` and `RunSpec` name them."""
+
+    precision: str = "auto"
+    kernels: str = "auto"
+    graphs: str = "auto"
+
+
+USUAL_WAY = Way()
+
+
+@dataclass(frozen=True)
 class Work:
     """A kind of run."""
 
@@ -37,7 +49,12 @@ class Work:
         return 2 if get_method(self.method).needs_predictor else 1
 
     def specs(
-        self, runs: int, epochs: int, train_size: int | None = None, first_seed: int = 0
+        self,
+        runs: int,
+        epochs: int,
+        train_size: int | None = None,
+        first_seed: int = 0,
+        precision: str = "auto",
     ) -> list[RunSpec]:
         """`runs` runs that differ in their seed; patience never ends one of them early."""
         return [
@@ -49,6 +66,7 @@ class Work:
                 epochs=epochs,
                 patience=epochs,
                 batch_size=self.batch_size,
+                precision=precision,
                 augmentation=self.augmentation,
                 train_size=train_size,
             )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from noiselimit.cli.options import Device, Json, Quiet, names
+from noiselimit.cli.options import Device, Graphs, Json, Kernels, Quiet, names
 
 
 def bench(
@@ -24,6 +24,12 @@ def bench(
         tuple[Path, Path] | None,
         typer.Option(metavar="A B", help="Measure nothing: compare two such files."),
     ] = None,
+    precision: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="auto, float32 or bfloat16: of activations."),
+    ] = "auto",
+    kernels: Kernels = "auto",
+    graphs: Graphs = "auto",
     quick: Annotated[
         bool, typer.Option("--quick", help="Small sizes: shows that it works, not how fast.")
     ] = False,
@@ -43,19 +49,24 @@ def bench(
     from noiselimit.bench.result import check_target
     from noiselimit.bench.rows import chosen_rows
     from noiselimit.bench.sweeps import chosen_sweeps
+    from noiselimit.bench.work import MNIST, Way
     from noiselimit.cli.bench_news import bench_news
     from noiselimit.cli.bench_tables import print_bench
     from noiselimit.cli.values import several
     from noiselimit.cohort.device import find_device
+    from noiselimit.cohort.pace import find_pace
     from noiselimit.errors import InputError
 
     where = find_device(device)
+    find_pace(kernels, graphs, where)  # says what is not there
     wanted = Wanted(
         where,
         tuple(chosen_rows(None if rows is None else several("rows", rows), where.type)),
         tuple(chosen_sweeps(sweep, where.type)),
         quick,
+        Way(precision, kernels, graphs),
     )
+    MNIST.specs(1, 1, precision=precision)  # says what is no precision
     if not wanted.rows and not wanted.sweeps:
         raise InputError("rows is 'none', so nothing would be measured: name a row or add --sweep.")
     check_target(out)

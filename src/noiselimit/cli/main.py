@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,7 +21,7 @@ from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
-from noiselimit.errors import InputError, unknown
+from noiselimit.errors import InputError, Notice, unknown
 
 INTERRUPTED = 130  # what shells report for a command that Ctrl-C ended
 NOBODY_READS = 141  # and for one whose reader, such as head, went away
@@ -66,9 +67,21 @@ def _root(
         print(context.get_help())
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """What a user should know in one line; other warnings as Python shows them."""
+    if issubclass(category, Notice):
+        print("noiselimit:", message, file=sys.stderr, flush=True)
+    else:
+        _python_shows_warning(message, category, *where, **more)
+
+
+_python_shows_warning = warnings.showwarning
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     try:
+        warnings.showwarning = _show_warning
         code = app(args=arguments, prog_name="noiselimit", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk or a reader that went away can still be reported
         return _interrupted() if code == INTERRUPTED else int(code or 0)
@@ -90,6 +103,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed
             raise
         return _refuse(parser_sentence(error))
+    finally:
+        warnings.showwarning = _python_shows_warning
 
 
 def _refuse(message: str) -> int:

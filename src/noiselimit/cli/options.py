@@ -13,6 +13,12 @@ DataDir = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
+Kernels = Annotated[
+    str, typer.Option(metavar="NAME", help="Our own GPU kernels: auto, on or off (torch's instead).")
+]
+Graphs = Annotated[
+    str, typer.Option(metavar="NAME", help="Record a GPU step once and replay it: auto, on or off.")
+]
 Download = Annotated[bool, typer.Option("--download", help="Fetch the data set if it is not there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Label = Annotated[

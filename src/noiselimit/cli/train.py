@@ -11,7 +11,9 @@ from noiselimit.cli.options import (
     DataDir,
     Device,
     Download,
+    Graphs,
     Json,
+    Kernels,
     Label,
     Quiet,
     Resize,
@@ -85,6 +87,10 @@ def train(
         str | None, numbers("Stop after so many epochs without a better validation. [default: 100]")
     ] = None,
     batch_size: Annotated[str | None, numbers("Examples per step. [default: 256]")] = None,
+    precision: Annotated[
+        str | None,
+        names("float32 or bfloat16, of activations. [default: auto: bfloat16 where the device has it]"),
+    ] = None,
     optimiser: Annotated[str | None, names("adam or sgd. [default: adam]")] = None,
     learning_rate: Annotated[str | None, numbers("Learning rate of both networks. [default: 0.001]")] = None,
     parent_learning_rate: Annotated[
@@ -111,6 +117,8 @@ def train(
         int,
         typer.Option(metavar="N", help="CPU threads that share a block of rows; above 1, last digits vary."),
     ] = 1,
+    kernels: Kernels = "auto",
+    graphs: Graphs = "auto",
     config: Annotated[
         Path | None,
         typer.Option(
@@ -160,6 +168,7 @@ def train(
         "epochs": epochs,
         "patience": patience,
         "batch_size": batch_size,
+        "precision": precision,
         "optimiser": optimiser,
         "learning_rate": learning_rate,
         "parent_learning_rate": parent_learning_rate,
@@ -188,6 +197,8 @@ def train(
             device=device,
             threads=threads,
             threads_per_block=threads_per_block,
+            kernels=kernels,
+            graphs=graphs,
             progress=progress,
         )
     runs = list(

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -66,7 +66,8 @@ class Block:
         order = sorted(range(len(specs)), key=lambda i: (not _needs_predictor(specs[i]), specs[i].method))
         self.rows = order
         self.specs = [specs[i] for i in order]
-        self.data = data.keep(order)
+        precision = PRECISIONS[self.specs[0].precision]
+        self.data = replace(data.keep(order), kernels=pace.kernels, dtype=precision)
         self.device = device
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]

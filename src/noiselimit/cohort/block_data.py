@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from noiselimit.augmentation import Views, cut
 from noiselimit.cohort.prepare import PreparedRun, truest_labels
 from noiselimit.cohort.stream import PictureStream
 from noiselimit.data.examples import DataSet, Examples
-from noiselimit.data.lazy import LazyInputs, View
+from noiselimit.data.lazy import PADDING, LazyInputs, View
 
 EVALUATION_BATCH = 1000
 EVALUATION_VALUES = 2**23  # in the inputs of a batch: of large pictures it holds fewer
@@ -60,7 +60,7 @@ class InputBatch:
     """What one step takes from the data."""
 
     inputs: Tensor
-    """float32 [K, B, ...], standardised."""
+    """[K, B, ...], standardised: float32, or what the networks compute in."""
     labels: Tensor
     """int64 [K, B]."""
     weights: Tensor | None
@@ -81,12 +81,31 @@ class BlockData:
     mean: Tensor
     std: Tensor
     """[K, 1, ...] of each row's training inputs."""
+    kernels: bool = False
+    """Whether our own kernel makes batches of pictures, else torch's operations do."""
+    dtype: torch.dtype = torch.float32
+    """What it makes them as; torch's make float32."""
 
     def select(self, part: Part, positions: Tensor, views: Views | None = None) -> InputBatch:
         """The examples at these positions [K, B] of a part that is in memory; `views` [K, B] augment them."""
         assert isinstance(part.inputs, Tensor)
-        pictures = part.inputs[part.index.gather(1, positions)]
-        return self._batch(part, pictures if views is None else cut(pictures, views), positions)
+        chosen = part.index.gather(1, positions)
+        if self.kernels and part.inputs.dim() == 4:
+            return self._batch(part, self._made_pictures(part.inputs, chosen, views), positions)
+        pictures = part.inputs[chosen]
+        return self._batch(
+            part, self._standardised(pictures if views is None else cut(pictures, views)), positions
+        )
+
+    def _made_pictures(self, pictures: Tensor, chosen: Tensor, views: Views | None) -> Tensor:
+        from noiselimit.kernels.pictures import make_pictures
+
+        drawn = None if views is None else (views.flip, views.down, views.across)
+        mean, std = (values.flatten(1) for values in (self.mean, self.std))
+        return make_pictures(pictures, chosen, mean, std, self.dtype, drawn, PADDING)
+
+    def _standardised(self, inputs: Tensor) -> Tensor:
+        return (inputs.to(torch.float32) - self.mean) / self.std
 
     def streamed(
         self, part: Part, order: Tensor, bounds: Bounds, views: Views | None = None
@@ -109,11 +128,11 @@ class BlockData:
         )
         for (start, stop), pictures in zip(bounds, part.inputs.batches(requests), strict=True):
             everybody = pictures.to(self.mean.device).expand(len(self.mean), *pictures.shape)
-            yield self._batch(part, everybody, order[:, start:stop])
+            yield self._batch(part, self._standardised(everybody), order[:, start:stop])
 
-    def _batch(self, part: Part, pictures: Tensor, positions: Tensor) -> InputBatch:
+    def _batch(self, part: Part, inputs: Tensor, positions: Tensor) -> InputBatch:
         return InputBatch(
-            (pictures.to(torch.float32) - self.mean) / self.std,
+            inputs,
             part.labels.gather(1, positions),
             None if part.weights is None else part.weights.gather(1, positions),
             None if part.wrong is None else part.wrong.gather(1, positions),
@@ -137,13 +156,14 @@ class BlockData:
 
     def keep(self, rows: Sequence[int]) -> "BlockData":
         """The data without the other rows."""
-        return BlockData(
-            self.train.keep(rows),
-            self.validation.keep(rows),
-            self.selection.keep(rows),
-            self.test.keep(rows) if self.test else None,
-            self.mean[rows],
-            self.std[rows],
+        return replace(
+            self,
+            train=self.train.keep(rows),
+            validation=self.validation.keep(rows),
+            selection=self.selection.keep(rows),
+            test=self.test.keep(rows) if self.test else None,
+            mean=self.mean[rows],
+            std=self.std[rows],
         )
 
 

@@ -19,6 +19,7 @@ from torch.func import functional_call
 
 from noiselimit.cohort.following import FOLLOWING_LAYERS, FUSED_LAYERS, replaced
 from noiselimit.cohort.fused import FusedConvolutions, is_fusible
+from noiselimit.cohort.side_by_side import side_by_side
 from noiselimit.cohort.stacked import STACKED_LAYERS
 
 Tensors = Mapping[str, Tensor]
@@ -59,12 +60,13 @@ def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
     ) -> tuple[Tensor, Tensor]:
         module.train(training)
         unbound = {name: _rows(tensor) for name, tensor in parameters.items()}
-        outputs = []
-        for row in range(len(inputs)):
+
+        def one(row: int) -> tuple[Tensor, Tensor]:
             state = {name: _aligned(tensors[row]) for name, tensors in unbound.items()}
             state.update((name, tensor.detach()[row]) for name, tensor in buffers.items())
-            outputs.append(call(state, (_ready(inputs[row], dtype if ours else inputs.dtype),)))
-        logits, features = zip(*outputs, strict=True)
+            return call(state, (_ready(inputs[row], dtype if ours else inputs.dtype),))
+
+        logits, features = zip(*side_by_side(one, len(inputs), inputs.device), strict=True)
         return torch.stack(logits), torch.stack(features)
 
     return forward

@@ -40,8 +40,11 @@ class PreparedRun:
     """H(y|x) of the training labels in bits per label, where the noise is known."""
 
 
-def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
-    """Split, then noise on everything but the test examples, then statistics of the training inputs."""
+def prepare(spec: RunSpec, data: DataSet, sums: "PictureSums | None" = None) -> PreparedRun:
+    """Split, then noise on everything but the test examples, then statistics of the training inputs.
+
+    Whoever prepares many runs hands over the `sums` of the data set's pictures, where it has such.
+    """
     split = split_examples(
         len(data.examples),
         spec.seed,
@@ -63,7 +66,7 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
         )
     labels = noisy.labels.copy()
     labels[split.test] = data.examples.labels[split.test]
-    mean, std = _standardisation(data, split.train)
+    mean, std = _standardisation(data, split.train, sums)
     return PreparedRun(
         dataclasses.replace(noisy, labels=labels),
         split,
@@ -80,8 +83,13 @@ def _noise_entropy(spec: RunSpec, examples: Examples, train: npt.NDArray[np.int6
     return None if posteriors is None else float(entropy_of_posteriors(posteriors[train]))
 
 
-def _standardisation(data: DataSet, train: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _standardisation(
+    data: DataSet, train: npt.NDArray[np.int64], sums: "PictureSums | None"
+) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the training inputs, or of as many as it is quick to decode."""
+    sums = sums or PictureSums.of(data.examples.inputs)  # the same digits alone and among many
+    if sums is not None:
+        return sums.statistics(train)
     lazy = isinstance(data.examples.inputs, LazyInputs)
     mean, std = statistics(data.examples.inputs, train[:DECODED_FOR_STATISTICS] if lazy else train)
     if data.table is not None:  # one-hot features stay zeros and ones
@@ -110,10 +118,11 @@ def truest_labels(examples: Examples) -> npt.NDArray[np.int64]:
 def prepare_all(specs: Sequence[RunSpec], data: DataSet) -> list[PreparedRun]:
     """One preparation per spec; runs that differ in method or hyper-parameters only share it."""
     made: dict[str, PreparedRun] = {}
+    sums = PictureSums.of(data.examples.inputs)
     keys = [dataclasses.replace(problem(spec), seed=spec.seed).key for spec in specs]
     for key, spec in zip(keys, specs, strict=True):
         if key not in made:
-            made[key] = prepare(spec, data)
+            made[key] = prepare(spec, data, sums)
     return [made[key] for key in keys]
 
 
@@ -133,3 +142,40 @@ def statistics(inputs: Inputs, rows: npt.NDArray[np.int64]) -> tuple[Floats, Flo
     std = np.sqrt(np.asarray(squares, np.float64) / count).reshape(shape)
     narrow = std.astype(np.float32)  # where the smallest deviations vanish
     return centre.astype(np.float32), np.where(narrow > 0, narrow, np.float32(1))
+
+
+@dataclass(frozen=True, eq=False)
+class PictureSums:
+    """Sums over the pixels of each picture, from which the statistics of any choice of them follow quickly.
+
+    For pictures of bytes only: their sums are whole numbers, and whole numbers lose no digits.
+    """
+
+    values: npt.NDArray[np.int64]
+    squares: npt.NDArray[np.int64]
+    """[n, channels]."""
+    pixels: int
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "PictureSums | None":
+        """None where the inputs are no pictures of bytes in memory."""
+        if isinstance(inputs, LazyInputs) or inputs.ndim != 4 or inputs.dtype != np.uint8:
+            return None
+        flat = inputs.reshape(*inputs.shape[:2], -1)
+        pieces = np.array_split(flat, len(flat) // 4096 + 1)
+        values = np.concatenate([piece.sum(-1, dtype=np.int64) for piece in pieces])
+        squares = np.concatenate(
+            [np.square(piece, dtype=np.uint16).sum(-1, dtype=np.int64) for piece in pieces]
+        )
+        return cls(values, squares, flat.shape[-1])
+
+    def statistics(self, rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """As `statistics` of these rows, but exact until the last step."""
+        count = len(rows) * self.pixels
+        means, stds = [], []
+        for total, square in zip(self.values[rows].sum(0), self.squares[rows].sum(0), strict=True):
+            means.append(int(total) / count)
+            stds.append(math.sqrt((int(square) * count - int(total) ** 2) / count**2))
+        shape = (-1, 1, 1)
+        std = np.asarray(stds, np.float32).reshape(shape)
+        return np.asarray(means, np.float32).reshape(shape), np.where(std > 0, std, np.float32(1))

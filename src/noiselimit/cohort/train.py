@@ -94,8 +94,9 @@ def train_cohort(
     def on_gpu(share: Sequence[int], pace: Pace) -> None:
         """One block after the other, each as large as the memory allows, by the fastest way that works."""
         torch.cuda.synchronize(device)  # the inputs were sent on another stream
-        import os
-        with torch.cuda.device(device), torch.cuda.stream(torch.cuda.Stream()), torch.backends.cudnn.flags(benchmark=os.environ.get("CB")=="1"):
+        stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # only such a one can be recorded
+        quickest = torch.backends.cudnn.flags(enabled=True, benchmark=True)  # tries algorithms at first use
+        with torch.cuda.device(device), torch.cuda.stream(stream), quickest:
             for piece in fitting_pieces(share, pace):
                 attempt(piece, pace)
 

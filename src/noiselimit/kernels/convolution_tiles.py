@@ -64,20 +64,25 @@ def power(value: int, most: int) -> int:
     return min(max(1 << (value - 1).bit_length(), 16), most)
 
 
-def _tile(sizes: tuple[int, int, int], dtype: torch.dtype) -> Tile:
+def _tile(sizes: tuple[int, int, int], dtype: torch.dtype, stages: int = 3) -> Tile:
     """float32 has no tensor cores that keep its precision: more threads hold what would spill."""
-    return Tile(*sizes, *((8, 2) if dtype == torch.float32 else (4, 3)))
+    return Tile(*sizes, *((8, 2) if dtype == torch.float32 else (4, stages)))
+
+
+# The rules were found by timing some 450 tiles on an H200: 80 networks, the MNIST layers, bfloat16.
 
 
 def forward_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    return _tile((128, power(g.CO, 128), power(g.columns, 64)), dtype)
+    """A block of columns lies in one tap where there are channels enough for that."""
+    outputs = 256 if g.CO <= 32 and dtype != torch.float32 else 128
+    return _tile((outputs, power(g.CO, 128), power(g.CI if g.CI >= 16 else g.columns, 64)), dtype)
 
 
 def input_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    taps = -(-g.KH // g.S) * -(-g.KW // g.S)
-    return _tile((128, power(g.CI, 128), power(taps * g.CO, 64)), dtype)
+    columns = power(g.CO, 64)
+    return _tile((128, power(g.CI, 128), columns), dtype, stages=3 if columns < 64 else 2)
 
 
 def weight_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    outputs = 128 if g.columns <= 64 else 64  # narrow patches: more of them, to keep as many bytes in flight
-    return _tile((outputs, power(g.CO, 64), power(g.columns, 128)), dtype)
+    outputs = 128 if g.CO <= 32 or g.columns <= 64 else 64
+    return _tile((outputs, power(g.CO, 64), power(g.columns, 64)), dtype)
