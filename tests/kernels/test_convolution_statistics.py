@@ -7,15 +7,15 @@ from torch import Tensor
 
 from noiselimit.kernels import normalisation
 from noiselimit.kernels.convolution import convolve, convolve_with_statistics
+from noiselimit.kernels.convolution_tiles import forward_tile, geometry
 from noiselimit.kernels.normalisation import normalise
 
-TILE = 128  # outputs of a chunk
 OPTIONS = {"eps": 1e-5, "momentum": 0.1}
 
 
-def statistics(y: Tensor) -> Tensor:
-    """float64 [3, R, chunks, C] of y [R, B, H, W, C], chunk by chunk."""
-    chunks = [chunk.double() for chunk in y.detach().flatten(1, 3).split(TILE, 1)]
+def statistics(y: Tensor, outputs: int = 128) -> Tensor:
+    """float64 [3, R, chunks, C] of y [R, B, H, W, C], chunk by chunk of so many outputs (float32's tile)."""
+    chunks = [chunk.double() for chunk in y.detach().flatten(1, 3).split(outputs, 1)]
     planes = [
         [torch.full_like(chunk[:, 0], chunk.shape[1]) for chunk in chunks],
         [chunk.mean(1) for chunk in chunks],
@@ -70,7 +70,8 @@ def test_statistics_are_of_the_values_as_stored(device: torch.device) -> None:
     """Above 4096 float16 goes in steps of 4 and below in steps of 2, which is most of the deviation."""
     x, weight = large_mean(device, 2**-7)
     y, partial = with_statistics(x.half(), weight, 1, 0)
-    exact, wanted = statistics(convolve(x, weight, 1, 0)), statistics(y)
+    outputs = forward_tile(geometry(x, weight, 1, 0), torch.float16).BM
+    exact, wanted = statistics(convolve(x, weight, 1, 0), outputs), statistics(y, outputs)
     assert y.dtype == torch.float16
     assert ((wanted[2] - exact[2]).abs() > 0.01 * exact[2]).all()
     torch.testing.assert_close(partial.double(), wanted, rtol=1e-5, atol=0.0)
