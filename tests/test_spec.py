@@ -38,7 +38,8 @@ def test_json_round_trip(spec: RunSpec) -> None:
 
 @given(SPECS, SPECS)
 def test_the_hash_tells_specs_apart(first: RunSpec, second: RunSpec) -> None:
-    first, second = (dataclasses.replace(s, data="d", network="mlp") for s in (first, second))
+    bound = {"data": "d", "network": "mlp", "precision": "float32"}
+    first, second = (dataclasses.replace(s, **bound) for s in (first, second))
     assert (first.hash == second.hash) == (first == second)
 
 
@@ -52,6 +53,7 @@ def test_every_field_enters_the_hash(blobs: DataSet) -> None:
         "predictor_features": "a.b:c", "initial_weights": WeightsFile("w", "0" * 64), "dropout": 0.5,
         "augmentation": "flip", "sampler": "balanced", "validation_labels": "clean",
         "transition": UniformNoise(0.1), "parent_learning_rate": 0.7, "parent": "0" * 16,
+        "precision": "bfloat16",
     }  # fmt: skip
     assert others.keys() == {field.name for field in dataclasses.fields(RunSpec)}
     hashes = {dataclasses.replace(base, **{name: value}).hash for name, value in others.items()}
@@ -61,7 +63,7 @@ def test_every_field_enters_the_hash(blobs: DataSet) -> None:
 def test_the_hash_is_frozen() -> None:
     """Changing this orphans every result ever stored: raise SCHEMA on purpose, or mend the change."""
     spec = RunSpec("limit-l", {"beta": 3}, seed=1, noise=UniformNoise(0.4), network="mlp", data="0" * 32)
-    assert spec.hash == "a2a1a942dfc4f530"
+    assert dataclasses.replace(spec, precision="float32").hash == "a2a1a942dfc4f530"
 
 
 def test_the_hash_needs_data(blobs: DataSet) -> None:

@@ -89,7 +89,7 @@ def train(
     batch_size: Annotated[str | None, numbers("Examples per step. [default: 256]")] = None,
     precision: Annotated[
         str | None,
-        names("float32 or bfloat16, of activations. [default: auto: bfloat16 where the device has it]"),
+        names("Of activations: float32, bfloat16 or auto, the shorter on a GPU that has it. [default: auto]"),
     ] = None,
     optimiser: Annotated[str | None, names("adam or sgd. [default: adam]")] = None,
     learning_rate: Annotated[str | None, numbers("Learning rate of both networks. [default: 0.001]")] = None,

@@ -172,6 +172,14 @@ class Block:
             if self.idle and self._leaving_pays(epoch, time.perf_counter() - started):
                 self._keep([i for i in range(len(self.specs)) if i not in self.idle])
 
+    def compile_kernels(self, workers: int) -> None:
+        """Rehearse with kernels compiled but not launched; the block cannot train properly after that."""
+        from noiselimit.kernels.launch import only_compiling
+
+        with only_compiling(workers):
+            self.rehearse_step()
+            accuracy_and_loss(self.networks, self.data, self.data.selection)
+
     def rehearse_step(self) -> None:
         """Take one step, to see what it needs; the block cannot train properly after that."""
         self.epoch.begin(1, self.specs, self.data.train)

@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,6 +20,7 @@ from noiselimit.cohort.rows import State
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import LazyInputs
 from noiselimit.errors import InputError, Notice
+from noiselimit.machine import available_cores
 from noiselimit.methods import get_method
 from noiselimit.spec import RunSpec
 
@@ -97,15 +98,26 @@ def train_cohort(
         stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # only such a one can be recorded
         quickest = torch.backends.cudnn.flags(enabled=True, benchmark=True)  # tries algorithms at first use
         with torch.cuda.device(device), torch.cuda.stream(stream), quickest:
+            if pace.kernels and not streamed:
+                compile_ahead(share)
             for piece in fitting_pieces(share, pace):
                 attempt(piece, pace)
+
+    def compile_ahead(share: Sequence[int]) -> None:
+        """Have all kernels compiled at once, that a first step would compile one after the other."""
+        with suppress(Exception):  # what does not compile is reported where it is tried in earnest
+            rehearsed = block(heaviest_first(share)[:1], pace)
+            rehearsed.compile_kernels(available_cores())
+
+    def heaviest_first(share: Sequence[int]) -> list[int]:
+        return sorted(share, key=lambda i: not get_method(specs[i].method).needs_predictor)
 
     def fitting_pieces(share: Sequence[int], pace: Pace) -> list[list[int]]:
         if streamed:  # to rehearse would mean to decode
             return [list(share)]
-        heaviest_first = sorted(share, key=lambda i: not get_method(specs[i].method).needs_predictor)
+        ordered = heaviest_first(share)
         try:
-            most = rows_that_fit(lambda rows: block(heaviest_first[:rows], pace), len(share), device)
+            most = rows_that_fit(lambda rows: block(ordered[:rows], pace), len(share), device)
         except (torch.OutOfMemoryError, InputError):
             raise
         except Exception:  # what fails here is reported where it is tried in earnest

@@ -7,6 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from noiselimit.kernels.launch import launch
+
 BLOCK = 1024
 
 
@@ -37,4 +39,4 @@ def adam(
     assert all(tensor.is_contiguous() for tensor in tensors)
     given = (factors[name].contiguous() for name in ("weight_decay", "length", "correction"))
     rows, count = weights.shape
-    _adam[(triton.cdiv(count, BLOCK), rows)](*tensors, *given, count, block=BLOCK)
+    launch(_adam, (triton.cdiv(count, BLOCK), rows), *tensors, *given, count, block=BLOCK)

@@ -27,6 +27,7 @@ from noiselimit.kernels.convolution_tiles import (
     input_gradient_tile,
     weight_gradient_tile,
 )
+from noiselimit.kernels.launch import launch
 
 PROGRAMS_PER_CORE = 4  # of the gradient of the weights: enough loads in flight, few partial sums
 
@@ -46,7 +47,7 @@ def forward(
     tiles = triton.cdiv(batch * g.OH * g.OW, tile.BM)
     partial = x.new_empty((3, rows, tiles, g.CO), dtype=torch.float32) if statistics else None
     grid = (tiles, triton.cdiv(g.CO, tile.BN), rows)
-    forward_kernel[grid](x, packed, y, partial, batch, statistics, **asdict(g), **asdict(tile))
+    launch(forward_kernel, grid, x, packed, y, partial, batch, statistics, **asdict(g), **asdict(tile))
     return y, partial
 
 
@@ -56,7 +57,7 @@ def input_gradient(dy: Tensor, packed: Tensor, g: Geometry, tile: Tile) -> Tenso
     dx = dy.new_empty(rows, batch, g.H, g.W, g.CI)
     pixels = batch * triton.cdiv(g.H, g.S) * triton.cdiv(g.W, g.S)
     grid = (triton.cdiv(pixels, tile.BM) * g.S**2, triton.cdiv(g.CI, tile.BN), rows)
-    input_gradient_kernel[grid](dy, packed, dx, batch, **asdict(g), **asdict(tile))
+    launch(input_gradient_kernel, grid, dy, packed, dx, batch, **asdict(g), **asdict(tile))
     return dx
 
 
@@ -77,7 +78,8 @@ def weight_gradient(x: Tensor, dy: Tensor, g: Geometry, tile: Tile, splits: int 
     splits = splits or _splits(x.device, tiles, rows * blocks)
     partial = torch.empty(rows, splits, g.CO, g.KH, g.KW, g.CI, dtype=torch.float32, device=x.device)
     chunk = triton.cdiv(tiles, splits) * tile.BM
-    weight_gradient_kernel[(blocks, splits, rows)](x, dy, partial, batch, chunk, **asdict(g), **asdict(tile))
+    grid = (blocks, splits, rows)
+    launch(weight_gradient_kernel, grid, x, dy, partial, batch, chunk, **asdict(g), **asdict(tile))
     return partial.sum(1) if splits > 1 else partial[:, 0]
 
 

@@ -74,8 +74,7 @@ def _tile(sizes: tuple[int, int, int], dtype: torch.dtype, stages: int = 3) -> T
 
 def forward_tile(g: Geometry, dtype: torch.dtype) -> Tile:
     """A block of columns lies in one tap where there are channels enough for that."""
-    outputs = 256 if g.CO <= 32 and dtype != torch.float32 else 128
-    return _tile((outputs, power(g.CO, 128), power(g.CI if g.CI >= 16 else g.columns, 64)), dtype)
+    return _tile((128, power(g.CO, 128), power(g.CI if g.CI >= 16 else g.columns, 64)), dtype)
 
 
 def input_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:

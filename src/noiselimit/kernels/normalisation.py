@@ -27,6 +27,7 @@ import torch
 import triton
 from torch import Tensor
 
+from noiselimit.kernels.launch import launch
 from noiselimit.kernels.normalisation_backward import finish_sums, input_gradient, masked_sums
 from noiselimit.kernels.normalisation_forward import finish_statistics, normalise_tiles, statistics
 
@@ -80,17 +81,18 @@ class _Normalise(torch.autograd.Function):
             partial = saved  # for the running statistics are used
         elif partial is None:
             partial = plan.buffer(x, 3, plan.chunks)
-            statistics[plan.first_pass](x, partial, *sizes, plan.chunks, **plan.tile)
+            launch(statistics, plan.first_pass, x, partial, *sizes, plan.chunks, **plan.tile)
         bessel = plan.positions / max(plan.positions - 1, 1)
         strides = (weight.stride(0), running[0].stride(0), running[1].stride(0))
-        finish_statistics[plan.merging](
-            partial, weight, *running, saved, plan.channels, partial.shape[2], *strides, eps, momentum,
-            bessel, training, **plan.merged,
+        launch(
+            finish_statistics, plan.merging, partial, weight, *running, saved, plan.channels,
+            partial.shape[2], *strides, eps, momentum, bessel, training, **plan.merged,
         )  # fmt: skip
         out = torch.empty_like(x)
-        normalise_tiles[plan.second_pass](
-            x, shortcut, out, saved, bias, *sizes, bias.stride(0), floor, **plan.tile
-        )
+        launch(
+            normalise_tiles, plan.second_pass, x, shortcut, out, saved, bias, *sizes, bias.stride(0), floor,
+            **plan.tile,
+        )  # fmt: skip
         ctx.save_for_backward(x, bias, saved, None if shortcut is None else out)
         ctx.share, ctx.floor = 1 / plan.positions if training else 0.0, floor
         return out
@@ -103,14 +105,15 @@ class _Normalise(torch.autograd.Function):
         sizes = (plan.positions, plan.channels)
         partial, sums = plan.buffer(x, 2, plan.chunks), plan.buffer(x, 2)
         dz = None if out is None else torch.empty_like(x)
-        masked_sums[plan.first_pass](
-            g, x, out, dz, saved, bias, partial, *sizes, plan.chunks, bias.stride(0), ctx.floor, **plan.tile
-        )
-        finish_sums[plan.merging](partial, saved, sums, plan.channels, plan.chunks, **plan.merged)
+        launch(
+            masked_sums, plan.first_pass, g, x, out, dz, saved, bias, partial, *sizes, plan.chunks,
+            bias.stride(0), ctx.floor, **plan.tile,
+        )  # fmt: skip
+        launch(finish_sums, plan.merging, partial, saved, sums, plan.channels, plan.chunks, **plan.merged)
         dx = torch.empty_like(x)
-        input_gradient[plan.second_pass](
-            g if dz is None else dz, x, dx, saved, bias, sums, *sizes, bias.stride(0), ctx.floor, ctx.share,
-            dz is None, **plan.tile,
+        launch(
+            input_gradient, plan.second_pass, g if dz is None else dz, x, dx, saved, bias, sums, *sizes,
+            bias.stride(0), ctx.floor, ctx.share, dz is None, **plan.tile,
         )  # fmt: skip
         return dx, sums[0], sums[1], dz, None, None, None, None, None, None
 

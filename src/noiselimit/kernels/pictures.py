@@ -9,6 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from noiselimit.kernels.launch import launch
+
 BLOCK = 1024
 
 
@@ -62,8 +64,7 @@ def make_pictures(
     out = torch.empty(rows, batch, height, width, channels, dtype=dtype, device=pictures.device)
     flip, down, across = (view.contiguous() for view in views) if views else (None, None, None)
     grid = (triton.cdiv(height * width * channels, BLOCK), batch, rows)
-    _make[grid](
-        pictures, index.contiguous(), mean.contiguous(), std.contiguous(), flip, down, across, out, batch,
-        channels, height, width, padding, BLOCK,
-    )  # fmt: skip
+    statistics = mean.contiguous(), std.contiguous()
+    sizes = batch, channels, height, width, padding, BLOCK
+    launch(_make, grid, pictures, index.contiguous(), *statistics, flip, down, across, out, *sizes)
     return out.movedim(-1, 2)
