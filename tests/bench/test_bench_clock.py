@@ -30,6 +30,6 @@ def test_the_clock_notes_epochs_and_not_the_ends_of_runs():
     times, shares = iter([0.0, 1.0, 3.0]), []
     clock = EpochClock(lambda: next(times), shares.append)
     for done, record in ((1, {"epoch": 1}), (2, {"epoch": 2}), (2, None)):
-        clock(SimpleNamespace(done=done, total=2, spec=SimpleNamespace(seed=7), record=record))
-    assert clock.ends == {7: [1.0, 3.0]}
+        clock(SimpleNamespace(done=done, total=2, spec=SimpleNamespace(hash="7"), record=record))
+    assert clock.ends == {"7": [1.0, 3.0]}
     assert shares == [0.5, 1.0, 1.0]

@@ -9,7 +9,7 @@ import torch
 from noiselimit.bench import timing
 from noiselimit.bench.synthetic import make_data
 from noiselimit.bench.timing import Timed, time_training
-from noiselimit.bench.work import DIGITS_LIMIT, MNIST
+from noiselimit.bench.work import DIGITS_CE, DIGITS_LIMIT, MNIST
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +55,29 @@ def test_the_data_sets_have_the_real_shapes_and_a_test_part():
     assert make_data("cifar10", 50, 10).examples.input_shape == (3, 32, 32)
 
 
-def test_runs_of_a_cohort_differ_by_seed_and_never_stop_early():
-    specs = MNIST.specs(3, 5, first_seed=2)
-    assert [spec.seed for spec in specs] == [2, 3, 4]
+def test_runs_of_a_cohort_differ_by_seed_and_beta_and_never_stop_early():
+    specs = MNIST.specs(4, 5, first_run=2)
+    assert [(spec.seed, spec.hyper["beta"]) for spec in specs] == [(2, 10), (3, 10), (0, 11), (1, 11)]
+    assert [spec.seed for spec in DIGITS_CE.specs(6, 5)] == [0, 1, 2, 3, 4, 5]
     assert {(spec.epochs, spec.patience, spec.batch_size) for spec in specs} == {(5, 5, 256)}
+
+
+def test_training_may_end_with_the_last_epoch_that_counts(timed):
+    ticks = count()
+    short = time_training(
+        DIGITS_LIMIT,
+        make_data("digits", 0, 0),
+        2,
+        device=torch.device("cpu"),
+        threads=1,
+        epochs=3,
+        warm_up=1,
+        train_size=64,
+        to_the_end=False,
+        clock=lambda: float(next(ticks)),
+    )
+    assert short.all_seconds == timed.all_seconds
+    assert (short.train_examples, short.test_examples) == (timed.train_examples, timed.test_examples)
 
 
 def test_a_failed_run_is_no_measurement(monkeypatch):

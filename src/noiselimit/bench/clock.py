@@ -7,7 +7,7 @@ from noiselimit.training import Progress
 
 
 class EpochClock:
-    """A `progress` function that notes the time of each report; rows are told apart by their seed."""
+    """A `progress` function that notes the time of each report, row by row."""
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, tell: Callable[[float], None] | None = None
@@ -15,16 +15,22 @@ class EpochClock:
         """`tell` hears the share of all epochs that is done."""
         self._clock, self._tell = clock, tell
         self.started = clock()
-        self.ends: dict[int, list[float]] = {}
+        self.ends: dict[str, list[float]] = {}
+        """Hash of the run → when each of its epochs ended."""
+
+    @property
+    def reports(self) -> int:
+        """How many there were so far, of all rows."""
+        return sum(map(len, self.ends.values()))
 
     def __call__(self, progress: Progress) -> None:
         if progress.record is not None:
-            self.ends.setdefault(progress.spec.seed, []).append(self._clock())
+            self.ends.setdefault(progress.spec.hash, []).append(self._clock())
         if self._tell is not None:
             self._tell(progress.done / progress.total)
 
 
-def parts_of(ends: Mapping[int, Sequence[float]]) -> list[list[Sequence[float]]]:
+def parts_of(ends: Mapping[str, Sequence[float]]) -> list[list[Sequence[float]]]:
     """The rows' reports in groups that trained one after another, in the order of training.
 
     A cohort that does not fit into memory trains in parts: a row whose first epoch ends after others have
@@ -39,7 +45,7 @@ def parts_of(ends: Mapping[int, Sequence[float]]) -> list[list[Sequence[float]]]
     return parts
 
 
-def epoch_seconds(started: float, ends: Mapping[int, Sequence[float]]) -> list[float]:
+def epoch_seconds(started: float, ends: Mapping[str, Sequence[float]]) -> list[float]:
     """Seconds of every epoch of the whole cohort; an epoch ends when its last row reports.
 
     The parts of a split cohort add up. The first epoch includes what comes before it.

@@ -30,9 +30,9 @@ FULL_CUDA = Effort(
     quick=False,
     examples={"mnist": 60_000, "cifar10": 50_000},
     test_examples=10_000,
-    epochs={"mnist": 7, "cifar10": 4, "digits": 5},
+    epochs={"mnist": 5, "cifar10": 4, "digits": 5},
     warm_up=2,
-    cohort_sizes=(16, 32, 64, 128),
+    cohort_sizes=(64, 96, 128),
     repeats=5,
 )
 FULL_CPU = Effort(

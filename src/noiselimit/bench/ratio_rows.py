@@ -37,7 +37,7 @@ def digits_cohort(session: Session, tell: Tell) -> list[Entry]:
 
     def one_after_another(threads_per_block: int) -> Callable[[], float]:
         def work() -> float:
-            singles = [_digits(session, [seed], epochs, threads_per_block) for seed in range(runs)]
+            singles = [_digits(session, 1, epochs, threads_per_block, run) for run in range(runs)]
             return sum(single.whole_seconds for single in singles)
 
         return work
@@ -45,7 +45,7 @@ def digits_cohort(session: Session, tell: Tell) -> list[Entry]:
     cohorts: list[Timed] = []
 
     def cohort() -> float:
-        cohorts.append(_digits(session, list(range(runs)), epochs, 1))
+        cohorts.append(_digits(session, runs, epochs, 1))
         return cohorts[-1].whole_seconds
 
     ways = {"cohort": cohort, "one after another, one thread each": one_after_another(1)}
@@ -93,16 +93,16 @@ def digits_step(session: Session, tell: Tell) -> list[Entry]:
     ]
 
 
-def _digits(session: Session, seeds: list[int], epochs: int, threads_per_block: int) -> Timed:
+def _digits(session: Session, runs: int, epochs: int, threads_per_block: int, first_run: int = 0) -> Timed:
     return _timed(
         session,
         DIGITS_LIMIT,
-        len(seeds),
+        runs,
         epochs,
         0,
         threads=session.threads,
         threads_per_block=threads_per_block,
-        first_seed=seeds[0],
+        first_run=first_run,
     )
 
 
@@ -115,7 +115,7 @@ def _timed(
     *,
     threads: int,
     threads_per_block: int,
-    first_seed: int = 0,
+    first_run: int = 0,
 ) -> Timed:
     return time_training(
         work,
@@ -127,5 +127,5 @@ def _timed(
         epochs=epochs,
         warm_up=warm_up,
         train_size=session.effort.digits_train,
-        first_seed=first_seed,
+        first_run=first_run,
     )

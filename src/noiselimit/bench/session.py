@@ -56,6 +56,7 @@ class Session:
             warm_up=self.effort.warm_up,
             train_size=train_size,
             way=self.way,
+            to_the_end=False,
             tell=tell,
         )
 

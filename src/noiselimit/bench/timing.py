@@ -3,6 +3,7 @@
 import gc
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 
@@ -10,8 +11,10 @@ import torch
 
 from noiselimit.bench.clock import EpochClock, epoch_seconds, parts_of
 from noiselimit.bench.work import USUAL_WAY, Way, Work
+from noiselimit.binding import bind
+from noiselimit.cohort.prepare import prepare
 from noiselimit.data.examples import DataSet
-from noiselimit.training import train
+from noiselimit.training import Progress, train
 
 
 @dataclass(frozen=True)
@@ -63,37 +66,48 @@ def time_training(
     warm_up: int,
     threads_per_block: int = 1,
     train_size: int | None = None,
-    first_seed: int = 0,
+    first_run: int = 0,
+    to_the_end: bool = True,
     way: Way = USUAL_WAY,
     tell: Callable[[float], None] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timed:
-    """Train `runs` runs for `warm_up` + `epochs` epochs as anybody would, and look at the clock."""
-    specs = work.specs(runs, warm_up + epochs, train_size, first_seed, way.precision)
+    """Train `runs` runs for `warm_up` + `epochs` epochs as anybody would, and look at the clock.
+
+    Where epochs alone count, training need not go `to_the_end`: scoring every example for the run folders.
+    """
+    specs = work.specs(runs, warm_up + epochs, train_size, first_run, way.precision)
     forget_memory(device)
     epoch_clock = EpochClock(clock, tell)
-    trained = train(
-        specs,
-        data,
-        device=device,
-        threads=threads,
-        threads_per_block=threads_per_block,
-        kernels=way.kernels,
-        graphs=way.graphs,
-        progress=epoch_clock,
-    )
+
+    def progress(news: Progress) -> None:
+        epoch_clock(news)
+        if not to_the_end and epoch_clock.reports == runs * (warm_up + epochs):
+            raise _SeenError
+
+    with suppress(_SeenError):
+        trained = train(
+            specs,
+            data,
+            device=device,
+            threads=threads,
+            threads_per_block=threads_per_block,
+            kernels=way.kernels,
+            graphs=way.graphs,
+            progress=progress,
+        )
+        failed = next((run for run in trained if run.failed), None)
+        if failed is not None:
+            raise RuntimeError(f"a run failed: {failed.metrics['failure']}")
     whole = clock() - epoch_clock.started
-    failed = next((run for run in trained if run.failed), None)
-    if failed is not None:
-        raise RuntimeError(f"a run failed: {failed.metrics['failure']}")
     on_gpu = device.type == "cuda"
-    metrics = trained[0].metrics
+    split = prepare(bind(specs[0], data), data).split
     return Timed(
         work=work,
         runs=runs,
-        train_examples=metrics["train_examples"],
-        validation_examples=metrics["validation_examples"],
-        test_examples=metrics["test_examples"],
+        train_examples=len(split.train),
+        validation_examples=len(split.validation),
+        test_examples=len(split.test) if data.test is None else len(data.test),
         all_seconds=tuple(epoch_seconds(epoch_clock.started, epoch_clock.ends)),
         warm_up=warm_up,
         parts=len(parts_of(epoch_clock.ends)),
@@ -101,6 +115,10 @@ def time_training(
         peak_reserved=torch.cuda.max_memory_reserved(device) if on_gpu else None,
         whole_seconds=whole,
     )
+
+
+class _SeenError(Exception):
+    """All that counts has been seen: no mistake, but the way out of a training."""
 
 
 def forget_memory(device: torch.device) -> None:

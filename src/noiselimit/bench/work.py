@@ -13,6 +13,7 @@ SHAPES: dict[DataName, tuple[int, int, int]] = {
     "cifar10": (3, 32, 32),
     "digits": (1, 8, 8),
 }
+SEEDS = 4
 NOISE = "uniform:0.4"  # the wrong labels are counted in every epoch, as in a real run
 
 
@@ -53,14 +54,20 @@ class Work:
         runs: int,
         epochs: int,
         train_size: int | None = None,
-        first_seed: int = 0,
+        first_run: int = 0,
         precision: str = "auto",
     ) -> list[RunSpec]:
-        """`runs` runs that differ in their seed; patience never ends one of them early."""
+        """Runs that differ in seed and β; patience never ends one of them early.
+
+        A grid of few seeds, as people train it: runs of one seed share the preparation of their data.
+        """
+        hyper = get_method(self.method).hyper
+        seeds = SEEDS if "beta" in hyper else first_run + runs
         return [
             RunSpec(
                 method=self.method,
-                seed=seed,
+                hyper={"beta": hyper["beta"] + run // seeds} if "beta" in hyper else {},
+                seed=run % seeds,
                 noise=NOISE,  # type: ignore[arg-type]  # text will do
                 network=self.network,
                 epochs=epochs,
@@ -70,7 +77,7 @@ class Work:
                 augmentation=self.augmentation,
                 train_size=train_size,
             )
-            for seed in range(first_seed, first_seed + runs)
+            for run in range(first_run, first_run + runs)
         ]
 
 
