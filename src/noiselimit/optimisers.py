@@ -7,6 +7,7 @@ weights piece by piece, so that a piece comes from memory once and not for each.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -40,30 +41,43 @@ PIECE = 2**16
 """Weights that are updated at a time on a CPU, so that they stay in its cache meanwhile."""
 
 
+Update = Callable[[Tensor, Tensor, Mapping[str, Tensor], Rates], None]
+"""(weights, gradients, state, rates): one step on [K, n]; changes the weights and their state in place."""
+
+Rule = Callable[[Tensor, Tensor, Mapping[str, Tensor], Factors], None]
+"""The same with factors. Elementwise, so that it may be applied to any part of the weights. Without a factor
+weight_decay there is none."""
+
+
 @dataclass(frozen=True)
 class Optimiser:
-    """A named update rule."""
+    """A named way to take steps."""
 
     name: str
     state: tuple[str, ...]
     """Names of the tensors kept beside the weights; they start at zero."""
-    factors: Callable[[Rates], Factors]
-    rule: Callable[[Tensor, Tensor, Mapping[str, Tensor], Factors], None]
-    """(weights, gradients, state, factors): changes weights and state in place. Elementwise, so that it may
-    be applied to any part of the weights. Without a factor weight_decay there is none."""
+    update: Update
 
-    def update(self, weights: Tensor, gradients: Tensor, state: Mapping[str, Tensor], rates: Rates) -> None:
-        """One step on [K, n]: changes the weights and their state in place."""
-        on_cpu = weights.device.type == "cpu"
-        given = dict(self.factors(rates))
-        if not on_cpu or (rates.weight_decay != 0).any():  # to look would stall a GPU
-            given["weight_decay"] = rates.weight_decay
-        factors = {name: factor.to(weights.dtype).unsqueeze(1) for name, factor in given.items()}
-        width = max(1, PIECE // len(weights)) if on_cpu else weights.shape[1]
-        for start in range(0, weights.shape[1], width):
-            piece = slice(start, start + width)
-            kept = {name: tensor[:, piece] for name, tensor in state.items()}
-            self.rule(weights[:, piece], gradients[:, piece], kept, factors)
+
+def _update(
+    find_factors: Callable[[Rates], Factors],
+    rule: Rule,
+    weights: Tensor,
+    gradients: Tensor,
+    state: Mapping[str, Tensor],
+    rates: Rates,
+) -> None:
+    """A step by the rule."""
+    on_cpu = weights.device.type == "cpu"
+    given = dict(find_factors(rates))
+    if not on_cpu or (rates.weight_decay != 0).any():  # to look would stall a GPU
+        given["weight_decay"] = rates.weight_decay
+    factors = {name: factor.to(weights.dtype).unsqueeze(1) for name, factor in given.items()}
+    width = max(1, PIECE // len(weights)) if on_cpu else weights.shape[1]
+    for start in range(0, weights.shape[1], width):
+        piece = slice(start, start + width)
+        kept = {name: tensor[:, piece] for name, tensor in state.items()}
+        rule(weights[:, piece], gradients[:, piece], kept, factors)
 
 
 def _decayed(weights: Tensor, gradients: Tensor, factors: Factors) -> Tensor:
@@ -109,16 +123,18 @@ def _sgd(weights: Tensor, gradients: Tensor, state: Mapping[str, Tensor], factor
 OPTIMISERS: Mapping[str, Optimiser] = {
     optimiser.name: optimiser
     for optimiser in (
-        Optimiser("adam", ("mean", "square"), _adam_factors, _adam),
-        Optimiser("sgd", ("velocity",), _sgd_factors, _sgd),
+        Optimiser("adam", ("mean", "square"), partial(_update, _adam_factors, _adam)),
+        Optimiser("sgd", ("velocity",), partial(_update, _sgd_factors, _sgd)),
     )
 }
 
 
-def with_kernels(optimiser: Optimiser) -> Optimiser:
-    """The same on a GPU in one pass over the weights, where we have a kernel for it."""
-    if optimiser.name != "adam":
-        return optimiser
+def _adam_with_kernel(weights: Tensor, gradients: Tensor, state: Mapping[str, Tensor], rates: Rates) -> None:
     from noiselimit.kernels.adam import adam
 
-    return replace(optimiser, rule=adam)
+    adam(weights, gradients, state, rates.learning_rate, rates.weight_decay, rates.step)
+
+
+def with_kernels(optimiser: Optimiser) -> Optimiser:
+    """The same on a GPU in one launch, where we have a kernel for it."""
+    return replace(optimiser, update=_adam_with_kernel) if optimiser.name == "adam" else optimiser
