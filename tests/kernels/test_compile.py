@@ -8,18 +8,26 @@ COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from noiselimit.kernels import adam, pictures
+from noiselimit.kernels import adam, pictures, tally
 
 def compiled(kernel, pointers, numbers):
-    types = {**pointers, **dict.fromkeys(numbers, "constexpr"), "count": "i32", "batch": "i32"}
+    integers = dict.fromkeys(("count", "batch", "predictors"), "i32")
+    types = {**pointers, **dict.fromkeys(numbers, "constexpr"), **integers}
     signature = {name: types.get(name, "*fp32") for name in kernel.arg_names}
     triton.compile(ASTSource(kernel, signature, numbers), target=GPUTarget("cuda", 90, 32))
 
-compiled(adam._adam, {}, {"block": 1024})
+rates = {"learning_rates": "*fp64", "weight_decays": "*fp64", "steps": "*i64"}
+compiled(adam._adam, rates, {"block": 1024})
 sizes = {"channels": 3, "height": 32, "width": 32, "padding": 4, "block": 1024}
 pointers = {"pictures": "*u8", "index": "*i64", "out": "*bf16", "flip": "*i1"}
 compiled(pictures._make, pointers, sizes)
 compiled(pictures._make, pointers, {**sizes, "flip": None, "down": None, "across": None})
+sums = dict.fromkeys(("loss_sum", "unsure_sum", "norm_sum"), "*fp64")
+counts = ("correct_sum", "wrong_sum", "fitted_sum", "first_bad", "labels", "step")
+pointers = {**sums, **dict.fromkeys(counts, "*i64"), "wrong": "*i1"}
+for sizes in ({"classes": 10, "padded": 16, "block": 128}, {"classes": 100, "padded": 128, "block": 16}):
+    compiled(tally._tally, pointers, sizes)
+compiled(tally._tally, pointers, {**sizes, "predicted": None, "wrong": None})
 """
 
 

@@ -226,7 +226,9 @@ class Block:
         step = self.epoch.rates.step
         losses, logits, predicted = self._losses(batch)
         self.networks.update(losses, self.rates)
-        self.epoch.totals.add(losses, logits, predicted, batch.labels, batch.wrong, step)
+        self.epoch.totals.add(
+            losses, logits, predicted, batch.labels, batch.wrong, step, kernels=self.pace.kernels
+        )
         step.add_(1)
 
     def _losses(self, given: InputBatch) -> tuple[Tensor, Tensor, Tensor | None]:

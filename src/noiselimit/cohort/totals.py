@@ -44,9 +44,11 @@ class EpochTotals:
 
     def clear(self) -> None:
         """Begin anew, in the same tensors."""
-        sums = (self.loss, self.correct, self.wrong, self.fitted, self.unsure, self.square_norm)
-        torch._foreach_zero_(sums)
+        torch._foreach_zero_(self._sums())
         self.first_bad.fill_(-1)
+
+    def _sums(self) -> tuple[Tensor, ...]:
+        return self.loss, self.correct, self.wrong, self.fitted, self.unsure, self.square_norm
 
     @torch.no_grad()
     def add(
@@ -57,8 +59,17 @@ class EpochTotals:
         labels: Tensor,
         wrong: Tensor | None,
         step: Tensor,
+        kernels: bool = False,
     ) -> None:
-        """Count one step: [K] losses, [K, B, C] logits, [P, B, C] of predictors, [K, B] labels and flags."""
+        """Count one step: [K] losses, [K, B, C] logits, [P, B, C] of predictors, [K, B] labels and flags.
+
+        With `kernels` in one launch, for which the device must be a GPU.
+        """
+        if kernels:
+            from noiselimit.kernels.tally import tally
+
+            tally((*self._sums(), self.first_bad), losses, logits, predicted, labels, wrong, step)
+            return
         hit = logits.argmax(-1) == labels
         self.loss.add_(losses.to(torch.float64) * labels.shape[1])
         self.correct.add_(hit.sum(1))
