@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import measure_information
 import measure_methods
 import measure_networks
+import performance_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "demo.json"
@@ -80,6 +81,7 @@ def blocks() -> dict[str, str]:
         "information-digits": measure_information.digits_sentence(information),
         "methods": measure_methods.table(methods),
         "networks-cost": measure_networks.table(measure_networks.stored()),
+        **performance_page.blocks(performance_page.stored()),
     }
 
 
@@ -136,6 +138,7 @@ def main() -> None:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(measure(), indent=1, ensure_ascii=False) + "\n", "utf-8")
     measure_information.draw()
+    performance_page.draw(performance_page.stored())
     content = blocks()
     for path in documents():
         path.write_text(filled(path.read_text("utf-8"), content), "utf-8")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from noiselimit.report.scales import Scale, spread, ticks
+from noiselimit.report.scales import Scale, log_ticks, spread, ticks
 
 finite = st.floats(-1e6, 1e6)
 
@@ -13,6 +13,36 @@ finite = st.floats(-1e6, 1e6)
 def test_scale_maps_the_ends_and_the_middle() -> None:
     scale = Scale(0.0, 2.0, 300.0, 100.0)
     assert [scale(0.0), scale(1.0), scale(2.0)] == [300.0, 200.0, 100.0]
+
+
+def test_on_a_logarithmic_scale_equal_ratios_are_equally_far_apart() -> None:
+    scale = Scale(1.0, 100.0, 300.0, 100.0, log=True)
+    assert [scale(1.0), scale(10.0), scale(100.0)] == pytest.approx([300.0, 200.0, 100.0])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "expected"),
+    [
+        (0.004, 0.09, 8, [0.005, 0.01, 0.02, 0.05]),
+        (1, 256, 8, [1, 2, 5, 10, 20, 50, 100, 200]),
+        (1, 512, 6, [1, 3, 10, 30, 100, 300]),
+        (0.001, 10, 6, [0.001, 0.01, 0.1, 1, 10]),
+        (1e-9, 1e9, 4, [1e-9, 1e-4, 1e1, 1e6]),
+    ],
+)
+def test_ticks_of_a_logarithmic_scale_are_round(
+    low: float, high: float, most: int, expected: list[float]
+) -> None:
+    assert log_ticks(low, high, most) == expected
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1.1, 1e9), st.integers(1, 10))
+def test_ticks_of_a_logarithmic_scale_are_few_and_inside(low: float, ratio: float, most: int) -> None:
+    found = log_ticks(low, low * ratio, most)
+    assert len(found) <= most
+    assert all(low * (1 - 1e-8) <= tick <= low * ratio * (1 + 1e-8) for tick in found)
+    assert all(a < b for a, b in pairwise(found))
+    assert found or ratio < 10 * (1 + 1e-8)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.report.scales import Scale, spread, ticks
+from noiselimit.report.scales import Scale, log_ticks, spread, ticks
 from noiselimit.report.wording import known, legal, percent, plain, shorten
 
 WIDTH, HEIGHT = 480, 290
@@ -65,9 +65,15 @@ def line_chart(
     y_span: tuple[float, float] = (0.0, 1.0),
     y_format: Callable[[float], str] = lambda value: percent(value, 0),
     reference: tuple[float, str] | None = None,
+    x_ticks: Sequence[float] | None = None,
+    log: bool = False,
     standalone: bool = False,
 ) -> str:
-    """SVG of lines over whole-numbered x, such as accuracy per epoch; `reference` is a labelled level."""
+    """SVG of lines over whole-numbered x, such as accuracy per epoch; `reference` is a labelled level.
+
+    `x_ticks` are the values named under the axis, if not round ones. `log` makes both axes logarithmic, for
+    values that are all positive.
+    """
     segments = [_segments(line.points) for line in lines]
     xs = [x for parts in segments for part in parts for x, _ in part]
     if not xs:
@@ -76,12 +82,12 @@ def line_chart(
     longest = max((len(text) for text, *_ in labelled), default=0)
     right = WIDTH - _RIGHT - (8 + _LETTER * longest if longest else 0)
     low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (min(xs) - 0.5, max(xs) + 0.5)
-    heights = {tick: y_format(tick) for tick in ticks(*y_span, 6)}
-    x = Scale(low, high, _left(heights, y_label), right)
-    y = Scale(*y_span, HEIGHT - _BOTTOM, _TOP)
+    heights = {tick: y_format(tick) for tick in (log_ticks(*y_span, 8) if log else ticks(*y_span, 6))}
+    x = Scale(low, high, _left(heights, y_label), right, log)
+    y = Scale(*y_span, HEIGHT - _BOTTOM, _TOP, log)
     body = [
         _horizontal_grid(x, y, heights),
-        _x_axis(x, ticks(low, high, 6, whole=True), plain),
+        _x_axis(x, x_ticks or (log_ticks(low, high, 8) if log else ticks(low, high, 6, whole=True)), plain),
         _axis_titles(x, x_label, y_label),
     ]
     if reference is not None and y_span[0] <= reference[0] <= y_span[1]:

@@ -1,4 +1,4 @@
-"""Where things stand on an axis: a linear scale, round ticks, labels pushed apart."""
+"""Where things stand on an axis: a linear or logarithmic scale, round ticks, labels pushed apart."""
 
 import math
 from collections.abc import Sequence
@@ -7,16 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear map from the span of the data to a span of pixels (which may run backwards)."""
+    """A map from the span of the data to a span of pixels (which may run backwards)."""
 
     low: float
     high: float
     start: float
     end: float
+    log: bool = False
+    """Whether equal ratios, not equal differences, are equally far apart; all values are positive then."""
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
-        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+        if self.log:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
@@ -36,6 +42,18 @@ def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float
             if last - first + 1 <= most:
                 return [count * up / down for count in range(first, last + 1)]
     return [math.ceil(low)] if whole and math.ceil(low) <= high else []
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """At most `most` values of 1, 2 and 5, of 1 and 3, or of 1 × 10^k in [low, high], 0 < low < high."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        # Read from text: a product with a negative power of ten may miss its nearest number.
+        marks = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in digits]
+        found = [mark for mark in marks if low * (1 - 1e-9) <= mark <= high * (1 + 1e-9)]
+        if len(found) <= most:
+            return found
+    return found[:: -(-len(found) // most)]
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
