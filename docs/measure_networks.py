@@ -71,6 +71,7 @@ def engine_step(
     name: str, inputs: torch.Tensor, labels: torch.Tensor, device: torch.device
 ) -> Callable[[], None]:
     """A step of a cohort of one."""
+    from noiselimit.cohort.layouts import layout_for
     from noiselimit.cohort.pair import NetworkPair
     from noiselimit.cohort.rows import NetworkRows
     from noiselimit.methods import Batch, get_method
@@ -79,7 +80,9 @@ def engine_step(
 
     network, shape = Architecture(name), tuple(inputs.shape[1:])
     state = network.initial_state(shape, 10, 0, Role.CLASSIFIER)
-    pair = NetworkPair(NetworkRows(network.build(shape, 10), [state], OPTIMISERS["adam"], device), None)
+    module = network.build(shape, 10)
+    rows = NetworkRows(module, [state], OPTIMISERS["adam"], device, layout_for(module, device))
+    pair = NetworkPair([rows], 1, 0)
     taken = torch.zeros((), dtype=torch.int64, device=device)
     loss = get_method("ce").loss
 
@@ -90,7 +93,7 @@ def engine_step(
 
     def step() -> None:
         logits, features, _ = pair.train(inputs[None])
-        pair.update(loss(Batch(logits, features, labels[None]), {}), rates)
+        pair.update(loss(Batch(logits, features, labels[None]), {}), [rates])
         taken.add_(1)
 
     return step

@@ -2,46 +2,28 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from noiselimit.cohort.batches import batch_bounds
 from noiselimit.cohort.block_data import BlockData, InputBatch
+from noiselimit.cohort.build import build_networks
 from noiselimit.cohort.epoch import Epoch, learning_rate
 from noiselimit.cohort.evaluate import accuracy_and_loss, score_examples
-from noiselimit.cohort.layouts import Arithmetic, layout_for
+from noiselimit.cohort.losses import losses, method_rows
+from noiselimit.cohort.memorised import MemorisedRows
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.pace import PRECISIONS, Pace
-from noiselimit.cohort.pair import NetworkPair
 from noiselimit.cohort.replay import Repeated
-from noiselimit.cohort.rows import NetworkRows, State
-from noiselimit.cohort.start import initial_weights
+from noiselimit.cohort.rows import State
 from noiselimit.cohort.stopping import BestEpoch
-from noiselimit.cohort.totals import EpochTotals
-from noiselimit.draws import DRAWS, stream_keys
-from noiselimit.information import gradient_capacity
-from noiselimit.meter import estimated_entropy, implied_bits
-from noiselimit.methods import Batch, Method, get_method
-from noiselimit.networks.initial import Role
-from noiselimit.optimisers import OPTIMISERS, with_kernels
-from noiselimit.randomness import Stream
-from noiselimit.spec import RunSpec, architecture
+from noiselimit.methods import get_method
+from noiselimit.spec import RunSpec
 
 PLAIN_PACE = Pace()
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Neighbouring rows of one method."""
-
-    method: Method
-    rows: slice
-    hyper: Mapping[str, Tensor]
-    sampling_keys: Tensor
-    transition: Tensor | None
 
 
 class Block:
@@ -71,49 +53,16 @@ class Block:
         self.device = device
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]
-        self.classes = classes
-        self.noise_entropies = [noise_entropies[i] for i in order]
-        self.capacities = [0.0] * len(order)
-        self.estimates = [math.inf] * len(order)
-
+        self.memorised = MemorisedRows([noise_entropies[i] for i in order], classes)
         self.pace = pace
         self.taken = 0
         """Steps taken by the end of the last epoch."""
         self.idle: set[int] = set()
         """Rows that are done but take part until it pays to leave them out."""
-        self.networks = self._networks(input_shape, classes, [parents[i] for i in order])
+        ordered_parents = [parents[i] for i in order]
+        self.networks = build_networks(self.specs, ordered_parents, input_shape, classes, device, pace)
         self.transitions = self._transitions(class_names)
         self._arrange()
-
-    def _networks(
-        self, input_shape: tuple[int, ...], classes: int, parents: Sequence[State | None]
-    ) -> NetworkPair:
-        """All networks with the weights they start from: one stack where both kinds are built alike."""
-        first = self.specs[0]
-        predicting = sum(_needs_predictor(spec) for spec in self.specs)
-        arithmetic = Arithmetic(PRECISIONS[first.precision], self.pace.kernels)
-        optimiser = OPTIMISERS[first.optimiser]
-        if self.pace.kernels:
-            optimiser = with_kernels(optimiser)
-
-        def states(rows: int, role: Role) -> list[State]:
-            return [
-                initial_weights(spec, role, input_shape, classes, parent)
-                for spec, parent in zip(self.specs[:rows], parents[:rows], strict=True)
-            ]
-
-        def stack(role: Role, states: Sequence[State]) -> NetworkRows:
-            module = architecture(first, role).build(input_shape, classes)
-            forward = layout_for(module, self.device, arithmetic)
-            return NetworkRows(module, states, optimiser, self.device, forward)
-
-        said, predicted = states(len(self.specs), Role.CLASSIFIER), states(predicting, Role.PREDICTOR)
-        if architecture(first, Role.CLASSIFIER) == architecture(first, Role.PREDICTOR):
-            stacks = [stack(Role.CLASSIFIER, [*said, *predicted])]
-        else:
-            stacks = [stack(Role.CLASSIFIER, said)]
-            stacks += [stack(Role.PREDICTOR, predicted)] if predicted else []
-        return NetworkPair(stacks, len(said), predicting)
 
     def _transitions(self, class_names: tuple[str, ...]) -> list[Tensor | None]:
         """The transition matrix of each row whose method corrects by one: given, or estimated now."""
@@ -134,23 +83,11 @@ class Block:
 
     def _arrange(self) -> None:
         """Everything that follows from which rows there are."""
-        self.groups = []
-        methods = [spec.method for spec in self.specs]
-        for name in dict.fromkeys(methods):
-            rows = slice(methods.index(name), methods.index(name) + methods.count(name))
-            members, method = self.specs[rows], get_method(name)
-            hyper = {h: self._vector([s.hyper[h] for s in members], torch.float32) for h in method.hyper}
-            keys = stream_keys([spec.seed for spec in members], Stream.SAMPLING, self.device)
-            transitions = [matrix for matrix in self.transitions[rows] if matrix is not None]
-            transition = torch.stack(transitions) if transitions else None
-            self.groups.append(_Group(method, rows, hyper, keys, transition))
+        self.groups = method_rows(self.specs, self.transitions, self.device)
         self.epoch = Epoch.empty(self.specs, self.data.train, self.device, self.taken)
         self.rates = self.networks.rates(self.epoch.rates)
         resident = isinstance(self.data.train.inputs, Tensor)
         self.steps = Repeated(self._step, record=self.pace.graphs and resident)
-
-    def _vector(self, values: Sequence[float], dtype: torch.dtype) -> Tensor:
-        return torch.tensor(values, dtype=dtype, device=self.device)
 
     def train(self, on_epoch: Callable[[int, Record], None], stop: Callable[[], bool]) -> Iterator[Finished]:
         """Train until no row is left; rows end at the end of an epoch. `on_epoch` gets (row, record)."""
@@ -224,34 +161,13 @@ class Block:
 
     def _learn(self, batch: InputBatch) -> None:
         step = self.epoch.rates.step
-        losses, logits, predicted = self._losses(batch)
-        self.networks.update(losses, self.rates)
+        logits, features, predicted = self.networks.train(batch.inputs)
+        own = losses(self.groups, batch, logits, features, predicted, step)
+        self.networks.update(own, self.rates)
         self.epoch.totals.add(
-            losses, logits, predicted, batch.labels, batch.wrong, step, kernels=self.pace.kernels
+            own, logits, predicted, batch.labels, batch.wrong, step, kernels=self.pace.kernels
         )
         step.add_(1)
-
-    def _losses(self, given: InputBatch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """[K] losses, [K, B, C] classifier logits and [P, B, C] predictor logits of one batch."""
-        logits, features, predicted = self.networks.train(given.inputs)
-        losses = []
-        for group in self.groups:
-            rows, method = group.rows, group.method
-            draw = DRAWS[method.draws] if method.draws else None
-            batch = Batch(
-                logits=logits[rows],
-                features=features[rows],
-                labels=given.labels[rows],
-                predictor_logits=None if predicted is None or not method.needs_predictor else predicted[rows],
-                draws=draw(group.sampling_keys, self.epoch.rates.step, (logits.shape[1], logits.shape[2]))
-                if draw
-                else None,
-                weights=None if given.weights is None else given.weights[rows],
-                transition=group.transition,
-                step=self.epoch.rates.step,
-            )
-            losses.append(method.loss(batch, group.hyper))
-        return torch.cat(losses), logits, predicted
 
     def _close_epoch(self, epoch: int, on_epoch: Callable[[int, Record], None]) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
@@ -262,7 +178,7 @@ class Block:
         test_accuracy = [None] * len(self.specs) if tested is None else tested.tolist()
         finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()
         loss, correct = totals.loss.tolist(), totals.correct.tolist()
-        memorised = self._memorised(totals)
+        memorised = self.memorised.after(totals, self.specs, len(data.train))
         self.taken = steps = int(self.epoch.rates.step)
         failures: list[str | None] = []
         for i, spec in enumerate(self.specs):
@@ -291,30 +207,6 @@ class Block:
         if risen:
             self.networks.remember(risen)
         return failures
-
-    def _memorised(self, totals: EpochTotals) -> list[Record]:
-        """For each row what its training error of the epoch implies; see `noiselimit.meter`."""
-        examples, classes = len(self.data.train), self.classes
-        correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()
-        unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
-        records: list[Record] = []
-        for i, spec in enumerate(self.specs):
-            entropy = self.noise_entropies[i]
-            if entropy is None and _needs_predictor(spec) and math.isfinite(unsure[i]):
-                # The least so far: an untrained predictor is unsure of labels that it only has to learn.
-                estimate = estimated_entropy(unsure[i] / examples, classes)
-                entropy = self.estimates[i] = min(self.estimates[i], estimate)
-            capacity = _capacity(spec, square_norm[i] / examples, classes)
-            self.capacities[i] += capacity or 0.0
-            records.append(
-                {
-                    "noise_entropy": entropy,
-                    "memorised_bits": implied_bits(1 - correct[i] / examples, entropy, classes),
-                    "wrong_fitted": fitted[i] / wrong[i] if wrong[i] else None,
-                    "capacity_bits": None if capacity is None else self.capacities[i],
-                }
-            )
-        return records
 
     def _finish(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[Finished]:
         """Score the examples once more for the rows that leave, with the best and with the last weights."""
@@ -346,9 +238,7 @@ class Block:
         self.histories = [self.histories[i] for i in rows]
         self.bests = [self.bests[i] for i in rows]
         self.transitions = [self.transitions[i] for i in rows]
-        self.noise_entropies = [self.noise_entropies[i] for i in rows]
-        self.capacities = [self.capacities[i] for i in rows]
-        self.estimates = [self.estimates[i] for i in rows]
+        self.memorised.keep(rows)
         self.idle = set()
         if rows:
             self.steps.forget()
@@ -359,21 +249,6 @@ class Block:
 
 def _needs_predictor(spec: RunSpec) -> bool:
     return get_method(spec.method).needs_predictor
-
-
-def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | None:
-    """Bits per label that an epoch's sampled gradients may have told (Prop. 3.1); None for other methods.
-
-    None as well where labels reach the weights by another way (a start that may know them, an order that is
-    drawn from them), and without noise, where the bound is infinite.
-    """
-    method = get_method(spec.method)
-    if spec.sampler != "shuffled" or spec.initial_weights is not None:
-        return None
-    if not method.needs_predictor or method.draws is None or not math.isfinite(mean_square_norm):
-        return None
-    sigma = spec.hyper["sigma"]
-    return float(gradient_capacity(mean_square_norm, classes, sigma, method.draws)) if sigma else None
 
 
 def _failure(bad_step: int, steps: int, epoch: int) -> str:

@@ -16,7 +16,10 @@ def rows_that_fit(make_block: Callable[[int], Block], rows: int, device: torch.d
         return 1
     torch.cuda.empty_cache()
     free = torch.cuda.mem_get_info(device)[0] * SHARE_USED
-    one, two = (bytes_needed(make_block, count, device) for count in (1, 2))
+    try:
+        one, two = (bytes_needed(make_block, count, device) for count in (1, 2))
+    except torch.OutOfMemoryError:
+        return 1  # which is tried in earnest
     return fitting(one, two, rows, free)
 
 

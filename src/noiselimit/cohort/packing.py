@@ -31,7 +31,7 @@ class Place:
 
     def flat(self, tensors: Tensor) -> Tensor:
         """[K, *shape] → [K, size], in the order of storage."""
-        return (tensors.movedim(2, -1) if self.channels_last else tensors).flatten(1)
+        return (tensors.movedim(2, -1) if self.channels_last else tensors).reshape(len(tensors), -1)
 
     def shaped(self, flat: Tensor) -> Tensor:
         """[K, size] → a view [K, *shape] (a copy where the parameter has another type than the vector)."""

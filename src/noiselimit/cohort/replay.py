@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from noiselimit.cohort.attempts import first_line
 from noiselimit.errors import Notice
 
 EAGER_STEPS = 2
@@ -46,9 +47,9 @@ class Repeated:
 
     def _make_recording(self, size: int) -> None:
         started = time.perf_counter()
-        recording = torch.cuda.CUDAGraph()
-        pool = next(iter(self._recordings.values())).pool() if self._recordings else None
         try:
+            recording = torch.cuda.CUDAGraph()
+            pool = next(iter(self._recordings.values())).pool() if self._recordings else None
             # On the stream of the steps before: autograd remembers where a weight was first used.
             stream = torch.cuda.current_stream()
             with torch.cuda.graph(recording, pool=pool, stream=stream, capture_error_mode="thread_local"):
@@ -58,11 +59,11 @@ class Repeated:
             raise
         except Exception as error:  # anything a library may say; the plain way is always open
             self._record = False
-            torch.cuda.synchronize()
-            reason = str(error).strip().split("\n")[0]
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
             warnings.warn(
-                f"a training step could not be recorded ({reason}), so its kernels are launched one by one: "
-                "slower, same results; --graphs off hides this line.",
+                f"a training step could not be recorded ({first_line(error)}), so its kernels are launched "
+                "one by one: slower, same results; --graphs off hides this line.",
                 Notice,
                 stacklevel=2,
             )

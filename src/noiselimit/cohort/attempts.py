@@ -1,0 +1,53 @@
+"""What to do when a cohort fails before its first epoch is done: less at once, or in a plainer way."""
+
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+
+from noiselimit.cohort.pace import Pace
+from noiselimit.errors import InputError, Notice
+
+Train = Callable[[Sequence[int], Pace, threading.Event], None]
+"""Trains these rows at this pace, and sets the event as soon as an epoch is done."""
+
+
+def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
+    """Train the rows by the fastest way that works; a `Notice` tells of every other.
+
+    Only before their first epoch is done: what happens later is no matter of memory or of compilers.
+    """
+    begun = threading.Event()
+    try:
+        train(rows, pace, begun)
+        return
+    except torch.OutOfMemoryError:
+        if begun.is_set():
+            raise
+        if len(rows) == 1:
+            raise InputError(
+                "a run does not fit into the device's memory: give a smaller batch_size, or device cpu."
+            ) from None
+        again = [(rows[::2], pace), (rows[1::2], pace)]
+        notice = f"{len(rows)} runs did not fit into the device's memory at once: they train as two cohorts."
+    except InputError:
+        raise
+    except Exception as error:
+        if begun.is_set() or not pace.kernels:
+            raise
+        again = [(rows, replace(pace, kernels=False))]
+        notice = (
+            f"our own kernels failed here ({type(error).__name__}: {first_line(error)}), so torch's are "
+            "used: slower, same results; --kernels off hides this line."
+        )
+    torch.cuda.empty_cache()  # the error is gone by now, and the tensors that its traceback held
+    warnings.warn(notice, Notice, stacklevel=2)
+    for fewer, way in again:
+        persevere(fewer, way, train)
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what a library says, which may be pages."""
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -1,0 +1,88 @@
+"""What fails before the first epoch is tried in a plainer way, with one sentence; later it is an error."""
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from noiselimit.cohort.attempts import persevere
+from noiselimit.cohort.pace import Pace
+from noiselimit.errors import InputError, Notice
+
+FAST, PLAIN = Pace(kernels=True, graphs=True), Pace(kernels=False, graphs=True)
+
+
+class Training:
+    """Fits `memory` rows, and knows kernels or does not."""
+
+    def __init__(self, memory: int, *, kernels_work: bool = True, fails_late: bool = False) -> None:
+        self.memory, self.kernels_work, self.fails_late = memory, kernels_work, fails_late
+        self.done: list[tuple[list[int], Pace]] = []
+
+    def __call__(self, rows: Sequence[int], pace: Pace, begun: threading.Event) -> None:
+        if self.fails_late:
+            begun.set()
+        if len(rows) > self.memory:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        if pace.kernels and not self.kernels_work:
+            raise RuntimeError("ptxas failed\nwith many words")
+        self.done.append((list(rows), pace))
+
+
+def test_nothing_is_said_when_nothing_fails(recwarn: pytest.WarningsRecorder) -> None:
+    training = Training(memory=5)
+    persevere([4, 2, 0], FAST, training)
+    assert training.done == [([4, 2, 0], FAST)]
+    assert not recwarn
+
+
+def test_a_cohort_that_is_too_large_is_halved_until_it_fits() -> None:
+    training = Training(memory=2)
+    with pytest.warns(Notice, match="did not fit into the device's memory at once") as said:
+        persevere(range(7), FAST, training)
+    assert sorted(row for rows, _ in training.done for row in rows) == list(range(7))
+    assert all(len(rows) <= 2 and pace == FAST for rows, pace in training.done)
+    assert len(said) == 3  # 7 → 4 and 3 → 2, 2, 2 and 1
+
+
+def test_one_run_that_does_not_fit_gets_a_sentence() -> None:
+    with pytest.raises(InputError, match="smaller batch_size"):
+        persevere([0], FAST, Training(memory=0))
+
+
+def test_kernels_that_fail_are_left_out_and_the_reason_is_one_line() -> None:
+    training = Training(memory=9, kernels_work=False)
+    with pytest.warns(Notice, match=r"kernels failed here \(RuntimeError: ptxas failed\), so") as said:
+        persevere([0, 1], FAST, training)
+    assert training.done == [([0, 1], PLAIN)]
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    "training", [Training(1, fails_late=True), Training(9, kernels_work=False, fails_late=True)]
+)
+def test_what_fails_after_an_epoch_is_an_error(training: Training) -> None:
+    with pytest.raises(RuntimeError):
+        persevere([0, 1], FAST, training)
+    assert not training.done
+
+
+def test_without_kernels_an_error_is_an_error() -> None:
+    def broken(rows: Sequence[int], pace: Pace, begun: threading.Event) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        persevere([0], PLAIN, broken)
+
+
+def test_bad_input_is_never_tried_again() -> None:
+    calls = []
+
+    def refusing(rows: Sequence[int], pace: Pace, begun: threading.Event) -> None:
+        calls.append(rows)
+        raise InputError("the file is missing: name another.")
+
+    with pytest.raises(InputError, match="missing"):
+        persevere([0, 1], FAST, refusing)
+    assert len(calls) == 1

@@ -1,0 +1,30 @@
+"""Steps are taken one by one where they cannot be recorded, each exactly once."""
+
+import pytest
+import torch
+
+from noiselimit.cohort.replay import EAGER_STEPS, Repeated
+from noiselimit.errors import Notice
+
+NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU the recording works")
+
+
+def test_without_recording_every_step_is_taken() -> None:
+    taken: list[int] = []
+    steps = Repeated(taken.append, record=False)
+    for size in (4, 4, 4, 2):
+        steps(size)
+    assert taken == [4, 4, 4, 2]
+    assert steps.seconds == 0
+
+
+@NO_GPU
+def test_a_recording_that_fails_is_said_once_and_no_step_is_lost() -> None:
+    taken: list[int] = []
+    steps = Repeated(taken.append, record=True)
+    sizes = [4] * (EAGER_STEPS + 5) + [2, 2]
+    with pytest.warns(Notice, match="could not be recorded") as said:
+        assert [steps(size) for size in sizes] == [None] * len(sizes)
+    assert taken == sizes
+    assert len(said) == 1
+    assert steps.seconds > 0
