@@ -8,9 +8,8 @@
 """
 
 import argparse
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,7 +72,14 @@ def precision(device: torch.device, data_dir: str | None, quick: bool) -> dict[s
                     "cohort_seconds": own[0].metrics["cohort_seconds"],
                 }
             )
-    return {**facts(device), "epochs": common["epochs"], "noise": NOISE, "data": "mnist", "rows": rows}
+    return {
+        **facts(device),
+        "epochs": common["epochs"],
+        "noise": NOISE,
+        "data": "mnist",
+        "quick": quick,
+        "rows": rows,
+    }
 
 
 @contextmanager
@@ -141,8 +147,8 @@ TRIED: list[tuple[str, Work, int, Callable[[], Any]]] = [
 ]
 
 
-def tried(device: torch.device, quick: bool) -> dict[str, Any]:
-    """Seconds per run and epoch as it is, and with one thing done otherwise."""
+def tried(device: torch.device, quick: bool) -> Iterator[dict[str, Any]]:
+    """Seconds per run and epoch as it is, and with one thing done otherwise; more with every row."""
     session = Session(device, available_cores(), effort_for(device.type, quick=quick))
     usual: dict[tuple[str, str, int], float] = {}
     rows = []
@@ -160,11 +166,15 @@ def tried(device: torch.device, quick: bool) -> dict[str, Any]:
                 "k": k,
                 "seconds": usual[key],
                 "instead_seconds": instead,
-                "kept": False,
             }
         )
-        print(json.dumps(rows[-1]), flush=True)
-    return {**facts(device), "epochs": session.effort.epochs, "warm_up": session.effort.warm_up, "rows": rows}
+        yield {
+            **facts(device),
+            "epochs": session.effort.epochs,
+            "warm_up": session.effort.warm_up,
+            "quick": quick,
+            "rows": rows,
+        }
 
 
 def compiled(device: torch.device, quick: bool) -> dict[str, Any]:
@@ -198,6 +208,7 @@ def compiled(device: torch.device, quick: bool) -> dict[str, Any]:
     each = seconds_of(3 if quick else 50)
     return {
         **facts(device),
+        "quick": quick,
         "compile_seconds": compilation,
         "step_seconds": each,
         "steps": -(-ours.train_examples // 256),
@@ -214,13 +225,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     device = find_device(given.device)
+    contents: Iterable[dict[str, Any]]
     if given.what == "precision":
-        content = precision(device, given.data_dir, given.quick)
+        contents = [precision(device, given.data_dir, given.quick)]
     elif given.what == "tried":
-        content = tried(device, given.quick)
+        contents = tried(device, given.quick)
     else:
-        content = compiled(device, given.quick)
-    write_json(given.out or RESULTS / f"{given.what}.json", content)
+        contents = [compiled(device, given.quick)]
+    for content in contents:  # an interruption costs one row
+        write_json(given.out or RESULTS / f"{given.what}.json", content)
 
 
 if __name__ == "__main__":

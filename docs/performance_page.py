@@ -13,6 +13,7 @@ import performance_charts
 import performance_roofline
 import performance_steps
 import performance_tables
+import performance_tiles
 
 from noiselimit.bench.result import read_bench
 
@@ -21,7 +22,7 @@ RESULTS = DOCS.parent / "results"
 GPU, CPU = "bench-h200.json", "bench-cpu.json"
 STEPS = tuple(f"bench-steps-{number}.json" for number in (1, 2, 3, 4))
 BENCHES = (GPU, CPU, *STEPS)
-OTHERS = ("precision.json", "tried.json", "compile.json")
+OTHERS = ("precision.json", "tried.json", "tiles.json", "compile.json")
 
 Stored = dict[str, dict[str, Any]]
 """File name → its content; files that are not there are left out."""
@@ -53,6 +54,7 @@ def blocks(results: Stored) -> dict[str, str]:
         "performance-steps": section(lambda *steps: performance_steps.table(steps), *STEPS),
         "performance-agreement": section(performance_agreement.table, "precision.json"),
         "performance-tried": section(performance_steps.tried, "tried.json"),
+        "performance-tiles": section(performance_tiles.table, "tiles.json"),
         "performance-compile": section(performance_steps.compiled, "compile.json"),
         "performance-cpu": section(performance_tables.cpu, CPU),
     }

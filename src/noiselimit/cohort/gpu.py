@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 
 import torch
 
@@ -31,14 +32,19 @@ def train_on_gpu(
     Data that are streamed cannot be rehearsed with: that would mean to decode them.
     """
     torch.cuda.synchronize(device)  # the inputs were sent on another stream
-    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # only such a one can be recorded
     quickest = torch.backends.cudnn.flags(enabled=True, benchmark=True)  # tries algorithms at first use
-    with torch.cuda.device(device), torch.cuda.stream(stream), quickest:
+    with torch.cuda.device(device), torch.cuda.stream(_stream(device)), quickest:
         if pace.kernels and can_rehearse:
             _compile_ahead(rows, pace, make_block)
         most = _rows_at_once(rows, pace, make_block, device) if can_rehearse else len(rows)
         for piece in pieces_of(rows, most):
             persevere(piece, pace, train)
+
+
+@cache
+def _stream(device: torch.device) -> torch.cuda.Stream:
+    """One for all trainings: none can be recorded on the default one, and libraries keep memory for each."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def _compile_ahead(rows: Sequence[int], pace: Pace, make_block: MakeBlock) -> None:
