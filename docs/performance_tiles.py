@@ -23,6 +23,6 @@ def table(results: Mapping[str, Any]) -> str:
     columns = ["channels", "product", "tiles timed", "fastest, µs", "used, µs", "slowest, µs"]
     return (
         f"{markdown(columns, lines, words=2)}\n\n{results['networks']} networks, batches of "
-        f"{results['batch']}, bfloat16. Rules choose the tile, so that nothing is searched for at run time. Measured on "
-        f"{measured_on(results)}."
+        f"{results['batch']}, bfloat16. Rules choose the tile, so that nothing is searched for at run time. "
+        f"Measured on {measured_on(results)}."
     )
