@@ -1,8 +1,8 @@
 """Adam and SGD over the weights of K rows, [K, n], with a learning rate and a weight decay per row.
 
-Every operation rounds once per element (no fused multiply-add), so a row's update does not depend on where
-in memory the row lies: rows are equal bit by bit to the same run alone. On a CPU all operations go over the
-weights piece by piece, so that a piece comes from memory once and not for each.
+Every operation rounds once per element (no fused multiply-add, but for the kernel of `with_kernels`), so a
+row's update does not depend on where in memory the row lies: rows are equal bit by bit to the same run alone.
+On a CPU all operations go over the weights piece by piece, so that a piece comes from memory once.
 """
 
 from collections.abc import Callable, Mapping
@@ -130,6 +130,9 @@ OPTIMISERS: Mapping[str, Optimiser] = {
 
 
 def _adam_with_kernel(weights: Tensor, gradients: Tensor, state: Mapping[str, Tensor], rates: Rates) -> None:
+    if weights.dtype != torch.float32:  # of somebody else's network
+        OPTIMISERS["adam"].update(weights, gradients, state, rates)
+        return
     from noiselimit.kernels.adam import adam
 
     adam(weights, gradients, state, rates.learning_rate, rates.weight_decay, rates.step)

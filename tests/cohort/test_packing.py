@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from noiselimit.cohort.packing import Packing
 
-SHAPES = st.lists(st.lists(st.integers(1, 5), min_size=0, max_size=4), min_size=0, max_size=5)
+SHAPES = st.lists(st.lists(st.integers(0, 5), min_size=0, max_size=4), min_size=0, max_size=5)
 
 
 @given(SHAPES, st.integers(1, 3), st.booleans())

@@ -11,7 +11,7 @@ from noiselimit.cohort.pace import Pace
 from noiselimit.errors import InputError, Notice
 
 Train = Callable[[Sequence[int], Pace, threading.Event], None]
-"""Trains these rows at this pace, and sets the event as soon as an epoch is done."""
+"""Trains these rows at this pace, and sets the event as soon as an epoch or a run is done."""
 
 
 def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
@@ -32,7 +32,7 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
             ) from None
         again = [(rows[::2], pace), (rows[1::2], pace)]
         notice = f"{len(rows)} runs did not fit into the device's memory at once: they train as two cohorts."
-    except InputError:
+    except (InputError, OSError):
         raise
     except Exception as error:
         if begun.is_set() or not pace.kernels:

@@ -85,6 +85,8 @@ class BlockData:
     """Whether our own kernel makes batches of pictures, else torch's operations do."""
     dtype: torch.dtype = torch.float32
     """What it makes them as; torch's make float32."""
+    evaluated_rows: int | None = None
+    """Rows that the pieces of an evaluation are cut for; None: as many as there are."""
 
     def select(self, part: Part, positions: Tensor, views: Views | None = None) -> InputBatch:
         """The examples at these positions [K, B] of a part that is in memory; `views` [K, B] augment them."""
@@ -127,7 +129,10 @@ class BlockData:
             for start, stop in bounds
         )
         for (start, stop), pictures in zip(bounds, part.inputs.batches(requests), strict=True):
-            everybody = pictures.to(self.mean.device).expand(len(self.mean), *pictures.shape)
+            if self.mean.device.type == "cuda":
+                pictures = pictures.pin_memory()  # from there a GPU fetches them while it computes
+            there = pictures.to(self.mean.device, non_blocking=True)
+            everybody = there.expand(len(self.mean), *there.shape)
             yield self._batch(part, self._standardised(everybody), order[:, start:stop])
 
     def _batch(self, part: Part, inputs: Tensor, positions: Tensor) -> InputBatch:
@@ -142,10 +147,10 @@ class BlockData:
         """The whole part in its own order, in pieces."""
         everything = torch.arange(len(part), device=part.index.device).expand(len(part.index), -1)
         inputs = part.inputs.inputs if isinstance(part.inputs, PictureStream) else part.inputs
-        on_gpu = part.index.device.type == "cuda"
+        on_gpu, rows = part.index.device.type == "cuda", self.evaluated_rows or len(part.index)
         size = evaluation_batch(
             inputs.shape[1:],
-            max(EVALUATION_BATCH, EVALUATED_ON_GPU // len(part.index)) if on_gpu else EVALUATION_BATCH,
+            max(EVALUATION_BATCH, EVALUATED_ON_GPU // rows) if on_gpu else EVALUATION_BATCH,
         )
         bounds = [(start, min(start + size, len(part))) for start in range(0, len(part), size)]
         if isinstance(part.inputs, PictureStream):

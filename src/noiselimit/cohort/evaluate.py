@@ -29,9 +29,12 @@ def score_examples(
     networks: NetworkPair, data: BlockData, part: Part, rows: Sequence[int], *, best: bool
 ) -> list[Scores]:
     """What the networks of these rows say of every example; `data` and `part` hold these rows only."""
-    pieces = [networks.probabilities(batch.inputs, rows, best=best) for batch in data.whole(part)]
-    classifier = torch.cat([said for said, _ in pieces], 1).cpu()
-    predicted = [predicted for _, predicted in pieces if predicted is not None]
-    predictor = list(torch.cat(predicted, 1).cpu()) if predicted else []
+    said, predicted = [], []  # on the CPU piece by piece: of many rows and classes a GPU would not hold them
+    for batch in data.whole(part):
+        own_said, own_predicted = networks.probabilities(batch.inputs, rows, best=best)
+        said.append(own_said.cpu())
+        predicted += [] if own_predicted is None else [own_predicted.cpu()]
+    classifier = torch.cat(said, 1)
+    predictor = list(torch.cat(predicted, 1)) if predicted else []
     nobody: list[None] = [None] * (len(rows) - len(predictor))
-    return [Scores(said, judged) for said, judged in zip(classifier, [*predictor, *nobody], strict=True)]
+    return [Scores(own, judged) for own, judged in zip(classifier, [*predictor, *nobody], strict=True)]

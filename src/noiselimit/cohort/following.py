@@ -6,9 +6,10 @@ batch-norm, the shortcut beside it and ReLU to one kernel.
 
 from collections.abc import Callable, Mapping
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from noiselimit.cohort.fused_norm import fused_norm
 
 Twins = Mapping[type[nn.Module], Callable[..., nn.Module]]
 """Type of a layer → what makes its twin of it."""
@@ -55,24 +56,9 @@ class FusedBatchNorm2d(nn.Module):
         self.num_batches_tracked: Tensor
 
     def forward(self, x: Tensor, shortcut: Tensor | None = None, relu: bool = False) -> Tensor:
-        from noiselimit.kernels.normalisation import normalise
-
         batch, channels, height, width = x.shape
-        if self.training:
-            with torch.no_grad():
-                self.num_batches_tracked.add_(1)
-        out = normalise(
-            _channels_last(x),
-            self.weight.unsqueeze(0),
-            self.bias.unsqueeze(0),
-            self.running_mean.unsqueeze(0),
-            self.running_var.unsqueeze(0),
-            eps=self.eps,
-            momentum=self.momentum,
-            training=self.training,
-            shortcut=None if shortcut is None else _channels_last(shortcut),
-            relu=relu,
-        )
+        beside = None if shortcut is None else _channels_last(shortcut)
+        out = fused_norm(self, _channels_last(x), training=self.training, shortcut=beside, relu=relu)
         return out.view(batch, height, width, channels).permute(0, 3, 1, 2)
 
 

@@ -6,9 +6,9 @@ The plain twins in `noiselimit.cohort.stacked` compute the same.
 from itertools import pairwise
 from typing import cast
 
-import torch
 from torch import Tensor, nn
 
+from noiselimit.cohort.fused_norm import BatchNorm, fused_norm
 from noiselimit.cohort.stacked import check_plain
 
 
@@ -40,31 +40,10 @@ class FusedConvolutions(nn.Module):
                     x, partial = convolve_with_statistics(x, layer.weight, stride, padding)
                 else:
                     x = convolve(x, layer.weight, stride, padding)
-                x = self._normalised(x, cast(nn.BatchNorm2d, after), partial)
+                norm = cast(BatchNorm, after)
+                out = fused_norm(norm, x.flatten(1, 3), training=self.training, partial=partial)
+                x = out.view(x.shape)
         return x.movedim(-1, 2).flatten(2)
-
-    def _normalised(self, x: Tensor, layer: nn.BatchNorm2d, partial: Tensor | None) -> Tensor:
-        from noiselimit.kernels.normalisation import normalise
-
-        assert layer.running_mean is not None
-        assert layer.running_var is not None
-        assert layer.num_batches_tracked is not None
-        assert layer.momentum is not None
-        if self.training:
-            with torch.no_grad():
-                layer.num_batches_tracked.add_(1)
-        out = normalise(
-            x.flatten(1, 3),
-            layer.weight,
-            layer.bias,
-            layer.running_mean,
-            layer.running_var,
-            eps=layer.eps,
-            momentum=layer.momentum,
-            training=self.training,
-            partial=partial,
-        )
-        return out.view(x.shape)
 
 
 def is_fusible(module: nn.Module) -> bool:

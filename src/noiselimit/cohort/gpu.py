@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from threading import Lock
 
 import torch
 
@@ -33,12 +34,16 @@ def train_on_gpu(
     """
     torch.cuda.synchronize(device)  # the inputs were sent on another stream
     quickest = torch.backends.cudnn.flags(enabled=True, benchmark=True)  # tries algorithms at first use
-    with torch.cuda.device(device), torch.cuda.stream(_stream(device)), quickest:
+    with _ONE_AT_A_TIME, torch.cuda.device(device), torch.cuda.stream(_stream(device)), quickest:
         if pace.kernels and can_rehearse:
             _compile_ahead(rows, pace, make_block)
         most = _rows_at_once(rows, pace, make_block, device) if can_rehearse else len(rows)
         for piece in pieces_of(rows, most):
             persevere(piece, pace, train)
+
+
+_ONE_AT_A_TIME = Lock()
+"""While kernels are compiled ahead nobody may launch them, and cuDNN's settings are those of the process."""
 
 
 @cache

@@ -1,6 +1,7 @@
 """How many rows fit into a GPU's memory: measured on blocks of one and of two rows."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -14,10 +15,11 @@ def rows_that_fit(make_block: Callable[[int], Block], rows: int, device: torch.d
     """How many of `rows` rows can train at once, at least 1. `make_block` makes one of the first k rows."""
     if rows == 1:
         return 1
-    torch.cuda.empty_cache()
-    free = torch.cuda.mem_get_info(device)[0] * SHARE_USED
     try:
-        one, two = (bytes_needed(make_block, count, device) for count in (1, 2))
+        bytes_needed(make_block, 1, rows, device)  # once before: libraries take memory at their first use
+        torch.cuda.empty_cache()
+        free = torch.cuda.mem_get_info(device)[0] * SHARE_USED
+        one, two = (bytes_needed(make_block, count, rows, device) for count in (1, 2))
     except torch.OutOfMemoryError:
         return 1  # which is tried in earnest
     return fitting(one, two, rows, free)
@@ -29,16 +31,16 @@ def fitting(one: float, two: float, rows: int, free: float) -> int:
     return max(1, min(rows, int((free - (one - each)) / each)))
 
 
-def bytes_needed(make_block: Callable[[int], Block], rows: int, device: torch.device) -> float:
-    """What such a block takes: to stay, for a step and for an evaluation.
+def bytes_needed(make_block: Callable[[int], Block], count: int, rows: int, device: torch.device) -> float:
+    """What a block of `count` takes: to stay, for a step, and for an evaluation in pieces as of `rows` rows.
 
     A recorded step keeps its memory while others work, so the last two are added up.
     """
     before = torch.cuda.memory_allocated(device)
-    block = make_block(rows)
+    block = make_block(count)
     settled = torch.cuda.memory_allocated(device)
     total = settled - before
-    for work in (block.rehearse_step, block.rehearse_evaluation):
+    for work in (block.rehearse_step, partial(block.rehearse_evaluation, rows)):
         torch.cuda.reset_peak_memory_stats(device)
         work()
         total += torch.cuda.max_memory_allocated(device) - settled

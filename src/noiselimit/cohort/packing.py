@@ -37,9 +37,9 @@ class Place:
         """[K, size] → a view [K, *shape] (a copy where the parameter has another type than the vector)."""
         flat = flat.to(self.dtype)
         if not self.channels_last:
-            return flat.view(-1, *self.shape)
+            return flat.view(len(flat), *self.shape)
         outputs, inputs, height, width = self.shape
-        return flat.view(-1, outputs, height, width, inputs).movedim(-1, 2)
+        return flat.view(len(flat), outputs, height, width, inputs).movedim(-1, 2)
 
 
 @dataclass(frozen=True)

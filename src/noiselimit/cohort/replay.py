@@ -55,9 +55,9 @@ class Repeated:
             with torch.cuda.graph(recording, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 self._step(size)
             self._recordings[size] = recording
-        except torch.OutOfMemoryError:
-            raise
         except Exception as error:  # anything a library may say; the plain way is always open
+            if isinstance(error, torch.OutOfMemoryError) and not self._recordings:
+                raise  # at the very beginning fewer rows at once are the better answer
             self._record = False
             if torch.cuda.is_available():
                 torch.cuda.synchronize()

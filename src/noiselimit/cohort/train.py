@@ -86,6 +86,7 @@ def train_cohort(
                 listener.on_epoch(share[row], record)
 
         for finished in block(share, pace).train(on_epoch, stop.is_set):
+            begun.set()
             with turn:
                 listener.on_finished(finished.at(share[finished.row]))
 

@@ -20,10 +20,10 @@ def _make(
     channels: tl.constexpr, height: tl.constexpr, width: tl.constexpr, padding: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """A block of the values (y, x, channel) of one example; grid (blocks, examples, rows)."""
+    """A block of the values (y, x, channel) of one example; grid (examples, blocks, rows)."""
     row = tl.program_id(2)
-    example = row.to(tl.int64) * batch + tl.program_id(1)
-    value = tl.program_id(0) * block + tl.arange(0, block)
+    example = row.to(tl.int64) * batch + tl.program_id(0)
+    value = tl.program_id(1) * block + tl.arange(0, block)
     inside = value < height * width * channels
     channel = value % channels
     x = value // channels % width
@@ -63,7 +63,7 @@ def make_pictures(
     rows, batch = index.shape
     out = torch.empty(rows, batch, height, width, channels, dtype=dtype, device=pictures.device)
     flip, down, across = (view.contiguous() for view in views) if views else (None, None, None)
-    grid = (triton.cdiv(height * width * channels, BLOCK), batch, rows)
+    grid = (batch, triton.cdiv(height * width * channels, BLOCK), rows)
     statistics = mean.contiguous(), std.contiguous()
     sizes = batch, channels, height, width, padding, BLOCK
     launch(_make, grid, pictures, index.contiguous(), *statistics, flip, down, across, out, *sizes)
