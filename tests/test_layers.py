@@ -13,7 +13,7 @@ LAYERS = [
     {"errors"},
     {"files", "machine", "randomness", "registry", "information"},
     {"data"},
-    {"noise", "split"},
+    {"noise", "split", "hold_out"},
     {"draws", "kernels"},
     {"methods", "networks", "optimisers", "schedules", "samplers", "augmentation", "report"},
     {"spec", "loss", "meter"},
@@ -21,9 +21,9 @@ LAYERS = [
     {"cohort"},
     {"runs"},
     {"training", "predictions"},
-    {"run_report"},
+    {"run_report", "audit"},
     {"demo", "bench"},
-    {"cli"},
+    {"cli", "estimator"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = {
@@ -34,6 +34,7 @@ WITHOUT_TORCH = {
     "data",
     "noise",
     "split",
+    "hold_out",
     "report",
     "information",
 }

@@ -4,10 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from noiselimit.audit.issues import find_label_issues
     from noiselimit.data.examples import DataSet, Examples, make_examples
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
+    from noiselimit.estimator import LimitClassifier
     from noiselimit.grids import grid
     from noiselimit.loss import LimitLoss
     from noiselimit.meter import MemorisationMeter
@@ -31,6 +33,7 @@ __all__ = [
     "GivenNoise",
     "InputError",
     "InstanceNoise",
+    "LimitClassifier",
     "LimitLoss",
     "MatrixNoise",
     "MemorisationMeter",
@@ -41,6 +44,7 @@ __all__ = [
     "SymmetricNoise",
     "UniformNoise",
     "choose",
+    "find_label_issues",
     "grid",
     "load_data",
     "load_run",
@@ -54,6 +58,7 @@ _HOMES = {
     "GivenNoise": "noise",
     "InputError": "errors",
     "InstanceNoise": "noise",
+    "LimitClassifier": "estimator",
     "LimitLoss": "loss",
     "MatrixNoise": "noise",
     "MemorisationMeter": "meter",
@@ -64,6 +69,7 @@ _HOMES = {
     "RunSpec": "spec",
     "UniformNoise": "noise",
     "choose": "runs",
+    "find_label_issues": "audit.issues",
     "grid": "grids",
     "load_data": "data.sources",
     "load_run": "runs",

@@ -1,0 +1,188 @@
+"""`LimitClassifier`: LIMIT as a scikit-learn estimator, which also says which training labels look wrong."""
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from noiselimit.cohort.block_data import evaluation_batch
+from noiselimit.data.inputs import canonical_inputs
+from noiselimit.errors import InputError
+from noiselimit.grids import grid
+from noiselimit.hold_out import hold_out
+from noiselimit.methods import get_method
+from noiselimit.runs import Run, choose
+from noiselimit.runs.scores import gap, label_quality
+from noiselimit.spec import RunSpec
+from noiselimit.training import Progress, train
+
+Floats = npt.NDArray[np.float64]
+
+BETAS = (3.0, 10.0, 30.0)
+"""What beta="auto" chooses from."""
+STEPS = 2000
+"""What epochs="auto" aims at, within the bounds below."""
+FEWEST_EPOCHS, MOST_EPOCHS = 20, 60
+
+
+class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that does not memorise wrong labels; `label_issues_` tells which labels those may be.
+
+    X is [n, features], or pictures [n, height, width] or [n, channels, height, width]; y are integers or
+    strings. docs/python.md says what the parameters and the fitted attributes are.
+    """
+
+    def __init__(
+        self,
+        method: str = "limit-l",
+        beta: float | str = "auto",
+        seeds: int = 1,
+        network: str = "auto",
+        epochs: int | str = "auto",
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        optimiser: str = "adam",
+        validation_share: float = 0.2,
+        random_state: Any = None,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.beta = beta
+        self.seeds = seeds
+        self.network = network
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.optimiser = optimiser
+        self.validation_share = validation_share
+        self.random_state = random_state
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True  # pictures
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Train, choose β and judge every label. Examples of weight 0 are judged but teach nothing."""
+        given, y = validate_data(self, X, y, allow_nd=True)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, given, ensure_non_negative=True)
+        inputs = canonical_inputs(given, "X")
+        if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
+            raise InputError(f"seeds is {self.seeds!r}: give a whole number ≥ 1.")
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.seeds).tolist()
+        data = hold_out(inputs, labels, len(self.classes_), weights, self.validation_share, seeds[0])
+        runs = train(
+            self._specs(seeds, len(data.examples)),
+            data,
+            device=self.device,
+            threads=effective_n_jobs(self.n_jobs),
+            progress=self._tell if self.verbose else None,
+        )
+        self.runs_ = [run for run, chosen in zip(runs, choose(runs), strict=True) if chosen]
+        if not self.runs_:
+            failures = (run.metrics["failure"] for run in runs if run.failed)
+            raise InputError(f"training broke down for every beta, because {next(failures)}.")
+        self.beta_ = self.runs_[0].spec.hyper.get("beta")
+        self.input_shape_ = inputs.shape[1:]
+        self.label_issues_ = self._issues(inputs, labels)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """[n, classes] probabilities, columns in the order of `classes_`; the mean over the seeds."""
+        check_is_fitted(self)
+        inputs = canonical_inputs(validate_data(self, X, allow_nd=True, reset=False), "X")
+        if inputs.shape[1:] != self.input_shape_:
+            raise InputError(
+                f"X has inputs of shape {list(inputs.shape[1:])}, but LimitClassifier was fitted on "
+                f"{list(self.input_shape_)}: give inputs like those."
+            )
+        return _mean_probabilities(self.runs_, inputs, judging=False)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+        """[n] the most probable class of each input."""
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(1)])
+
+    def _specs(self, seeds: list[int], examples: int) -> list[RunSpec]:
+        choices: dict[str, Any] = {}
+        if not (isinstance(self.beta, str) and self.beta == "auto"):
+            choices["beta"] = self.beta
+        elif "beta" in get_method(self.method).hyper:
+            choices["beta"] = list(BETAS)
+        plain = RunSpec(batch_size=self.batch_size)  # checks it
+        epochs: Any = self.epochs
+        if isinstance(epochs, str) and epochs == "auto":
+            steps = -(-examples // plain.batch_size)
+            epochs = int(np.clip(-(-STEPS // steps), FEWEST_EPOCHS, MOST_EPOCHS))
+        return grid(
+            method=self.method,
+            seed=seeds,
+            network=self.network,
+            epochs=epochs,
+            patience=RunSpec(epochs=epochs).epochs,
+            batch_size=plain.batch_size,
+            learning_rate=self.learning_rate,
+            optimiser=self.optimiser,
+            validation_labels="clean",  # those of the part that `hold_out` set apart
+            test_share=0.0,
+            **choices,
+        )
+
+    def _issues(self, inputs: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> pd.DataFrame:
+        judged = _mean_probabilities(self.runs_, inputs, judging=True)
+        gaps = gap(judged, labels)
+        return pd.DataFrame(
+            {
+                "gap": gaps,
+                "label_quality": label_quality(gaps),
+                "given_label": self.classes_[labels],
+                "suggested_label": self.classes_[judged.argmax(1)],
+                "suggested_probability": judged.max(1),
+            }
+        )
+
+    def _tell(self, news: Progress) -> None:
+        if news.record is None or self.verbose > 1:
+            what = "done" if news.record is None else f"validation {news.record['validation_accuracy']:.3f}"
+            hyper = "".join(f" {name}={value:g}" for name, value in news.spec.hyper.items())
+            print(f"[LimitClassifier] {news.spec.method}{hyper}: {what}, epoch {news.done}/{news.total}")
+
+
+def _mean_probabilities(runs: list[Run], inputs: npt.NDArray[Any], *, judging: bool) -> Floats:
+    """[n, classes] float64: of the classifiers, or of what judges labels: the predictors where there are any.
+
+    In float64, because in float32 the probabilities of an input depend on how many are asked for with it.
+    """
+    said = [_probabilities(run, inputs, judging=judging) for run in runs]
+    return np.asarray(np.mean(said, axis=0), np.float64)
+
+
+def _probabilities(run: Run, inputs: npt.NDArray[Any], *, judging: bool) -> Floats:
+    network = run.predictor if judging and run.predictor is not None else run.model
+    # Somebody else's network may have numbers of its own in float32.
+    dtype = torch.float32 if run.spec.names_code else torch.float64
+    exact = copy.deepcopy(network).to(dtype)
+    size = evaluation_batch(inputs.shape[1:])
+    said = []
+    with torch.inference_mode():
+        for start in range(0, len(inputs), size):
+            piece = np.require(inputs[start : start + size], requirements="W")  # torch wants to write
+            said.append(exact(run.data.standardised(piece).to(dtype))[0].to(torch.float64).softmax(-1))
+    return np.asarray(torch.cat(said).numpy(), np.float64)

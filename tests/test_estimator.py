@@ -1,0 +1,183 @@
+"""The estimator keeps scikit-learn's contract, and its judgement of labels is in order."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import noiselimit
+from noiselimit import InputError, LimitClassifier
+from noiselimit.data.examples import DataSet
+from noiselimit.estimator import BETAS
+
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "a weight scales an example's gradient, but batch-norm and the order of an epoch count examples: a "
+        "weight of 2 is close to a repetition and not equal to it"
+    )
+}
+
+
+@pytest.mark.slow
+@parametrize_with_checks([LimitClassifier()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_scikit_learn_is_content(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def quick(**settings: Any) -> LimitClassifier:
+    return LimitClassifier(**{"beta": 10, "epochs": 12, "batch_size": 64, "random_state": 0, **settings})
+
+
+def arrays(blobs: DataSet) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    return np.asarray(blobs.examples.inputs), np.asarray(blobs.examples.labels)
+
+
+def test_wrong_labels_stand_out_under_their_own_names_and_in_order(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    names = np.array(["pear", "apple", "fig"])
+    given = labels.copy()
+    wrong = np.arange(0, len(labels), 10)
+    given[wrong] = (labels[wrong] + 1) % 3
+    fitted = quick(epochs=30).fit(inputs, names[given])
+    issues = fitted.label_issues_
+    assert list(fitted.classes_) == ["apple", "fig", "pear"]
+    assert list(issues.columns) == [
+        "gap",
+        "label_quality",
+        "given_label",
+        "suggested_label",
+        "suggested_probability",
+    ]
+    assert list(issues["given_label"]) == list(names[given])
+    assert issues["gap"][wrong].min() > issues["gap"].drop(wrong).median()
+    assert (issues["suggested_label"][wrong] == names[labels[wrong]]).mean() > 0.8
+    np.testing.assert_allclose(issues["label_quality"], 1 - issues["gap"] / np.sqrt(2))
+    assert fitted.score(inputs, names[labels]) > 0.9
+
+
+def test_the_predictor_judges_and_seeds_are_averaged(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    fitted = quick(seeds=2, epochs=3).fit(inputs, labels)
+    assert len({run.spec.seed for run in fitted.runs_}) == len(fitted.runs_) == 2
+    classifiers = np.mean([run.predict_proba(inputs) for run in fitted.runs_], axis=0)
+    probabilities = fitted.predict_proba(inputs)
+    assert probabilities.dtype == np.float64
+    np.testing.assert_allclose(probabilities, classifiers, atol=1e-5)
+    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-12)
+    everybody = quick(epochs=3, validation_share=0).fit(inputs, labels)
+    own = everybody.runs_[0].outputs
+    for name in ("gap", "label_quality", "suggested_label", "suggested_probability"):
+        np.testing.assert_allclose(everybody.label_issues_[name], own[name], atol=1e-5)
+    assert np.abs(own["suggested_probability"] - own["predicted_probability"]).max() > 0.01
+
+
+def test_beta_is_chosen_by_validation_and_only_where_there_is_one(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    chosen = quick(beta="auto", epochs=2).fit(inputs, labels)
+    assert chosen.beta_ in BETAS
+    assert quick(beta=7, epochs=1).fit(inputs, labels).beta_ == 7
+    assert quick(method="ce", beta="auto", epochs=1).fit(inputs, labels).beta_ is None
+    with pytest.raises(InputError, match="beta is not a hyper-parameter of ce"):
+        quick(method="ce", beta=3, epochs=1).fit(inputs, labels)
+
+
+@pytest.mark.parametrize("form", ["grey", "channels"])
+def test_pictures(tiny_images: DataSet, form: str) -> None:
+    pictures, labels = arrays(tiny_images)
+    given = pictures[:, 0] if form == "grey" else pictures
+    fitted = quick().fit(given, labels)
+    assert fitted.runs_[0].spec.network == "small-cnn"
+    assert fitted.score(given, labels) > 0.9
+    assert len(fitted.label_issues_) == len(labels)
+    with pytest.raises(InputError, match="was fitted on"):
+        fitted.predict(given[..., :7])
+
+
+def test_pickles_clones_and_repeats(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    fitted = quick(epochs=2).fit(pd.DataFrame(inputs, columns=list("abcde")), labels)
+    assert list(fitted.feature_names_in_) == list("abcde")
+    frame = pd.DataFrame(inputs, columns=list("abcde"))
+    said = fitted.predict_proba(frame)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(frame), said)
+    again = clone(fitted).fit(frame, labels)
+    np.testing.assert_array_equal(again.predict_proba(frame), said)
+    other = clone(fitted).set_params(random_state=1).fit(frame, labels)
+    assert np.abs(other.predict_proba(frame) - said).max() > 1e-3
+
+
+def test_search_and_cross_validation(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    search = GridSearchCV(quick(), {"beta": [1, 10]}, cv=2).fit(inputs, labels)
+    assert search.best_score_ > 0.8
+    assert search.n_features_in_ == inputs.shape[1]
+    pipeline = make_pipeline(StandardScaler(), quick())
+    assert cross_val_score(pipeline, inputs, labels, cv=2).min() > 0.8
+
+
+def test_weight_zero_is_the_same_as_absence_and_weights_count(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    present = np.arange(len(labels)) % 4 > 0
+    weighted = quick(epochs=3).fit(inputs, labels, sample_weight=2.0 * present)
+    removed = quick(epochs=3).fit(inputs[present], labels[present])
+    np.testing.assert_allclose(weighted.predict_proba(inputs), removed.predict_proba(inputs), atol=1e-6)
+    assert len(weighted.label_issues_) == len(labels)
+    # Every input twice, under two labels: the weights alone say which one is meant.
+    twice, both = np.concatenate([inputs, inputs]), np.concatenate([labels, (labels + 1) % 3])
+    for meant in (0, 1):
+        weights = np.repeat([1.0, 0.05] if meant == 0 else [0.05, 1.0], len(labels))
+        fitted = quick(epochs=30, validation_share=0).fit(twice, both, sample_weight=weights)
+        assert fitted.score(inputs, (labels + meant) % 3) > 0.8
+
+
+@pytest.mark.parametrize("counts", [[1, 1], [1, 1, 1, 1, 1], [40, 1], [60, 1, 1], [3, 2]])
+def test_few_examples(counts: list[int]) -> None:
+    labels = np.repeat(np.arange(len(counts)), counts)
+    generator = np.random.default_rng(1)
+    inputs = 4 * np.eye(len(counts))[labels] + generator.normal(size=(len(labels), len(counts)))
+    fitted = quick(batch_size=4096, epochs="auto").fit(inputs, labels)
+    assert fitted.predict_proba(inputs).shape == (len(labels), len(counts))
+    assert fitted.score(inputs, labels) > 0.7
+    assert len(fitted.label_issues_) == len(labels)
+
+
+def test_settings_that_cannot_be(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    for settings, words in (
+        ({"seeds": 0}, "seeds is 0"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"epochs": "many"}, "epochs is 'many'"),
+        ({"batch_size": 1}, "batch_size is 1"),
+        ({"beta": "some"}, "beta is 'some'"),
+        ({"validation_share": 1.0}, "validation_share is 1"),
+        ({"method": "limit"}, "unknown method"),
+        ({"network": "small-cnn"}, "takes images"),
+        ({"learning_rate": 1e30}, "training broke down"),
+    ):
+        with pytest.raises(InputError, match=words):
+            quick(**settings).fit(inputs, labels)
+    with pytest.raises(InputError, match="only one class with a weight above 0"):
+        quick().fit(inputs, labels, sample_weight=(labels == 1).astype(float))
+    with pytest.raises(ValueError, match="NaN"):
+        quick().fit(np.where(inputs > 2, np.nan, inputs), labels)
+
+
+def test_it_is_silent_unless_asked(blobs: DataSet, capsys: pytest.CaptureFixture[str]) -> None:
+    inputs, labels = arrays(blobs)
+    quick(epochs=2).fit(inputs, labels)
+    assert capsys.readouterr().out == ""
+    quick(epochs=2, verbose=1).fit(inputs, labels)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    quick(epochs=2, verbose=2).fit(inputs, labels)
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_it_is_a_public_name() -> None:
+    assert noiselimit.LimitClassifier is LimitClassifier
