@@ -1,0 +1,142 @@
+"""How many labels are wrong: an estimate with an interval, and the joint of given and right labels.
+
+Two counts are made, and the smaller is the estimate, for each errs upwards where the other does not:
+
+- the confident joint (Northcutt, Jiang and Chuang, 2021): an example counts for the likeliest of the classes
+  whose probability reaches that class's usual self-confidence; rows are scaled to the given classes' sizes;
+- doubts: examples for which another class leads the given one by more than MARGIN of the usual lead.
+
+Measured, the first counts too many where the predictor is weak and labels are noisy, the second where all
+labels are right. Both count too many where classes overlap by nature. The confident joint needs n × C
+comparisons and C × C counts, nothing larger.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from noiselimit.audit.quality import FARTHEST, Flags, Floats, Quality, Rows, pieces
+
+MARGIN = 1 / 3  # of the median lead; with 1/2 or 0.7 less is found at pair noise
+SUREST = 0.3  # share of each predicted class in which a disagreement is taken for a wrong label
+Z = 1.959964  # of a 95 % interval
+_ROUNDING = 1e-9  # probabilities in single precision that are all alike reach their own mean
+
+
+@dataclass(frozen=True, eq=False)
+class Amount:
+    """How many of the labels are wrong, estimated from probabilities alone."""
+
+    examples: int
+    """Those with a label."""
+    wrong: int
+    """The estimate."""
+    interval: tuple[float, float]
+    """Shares of wrong labels. From: what is wrong where the predictor is surest, as if it were so everywhere
+    and all other disagreement were classes that overlap. To: every disagreement, as if the predictor were
+    always right. Both widened by the 95 % error of counting (Wilson), and so that it holds the estimate. No
+    95 % interval of the whole: where classes overlap by nature, its lower end is too high as well."""
+    joint: Floats
+    """[C given, C right], sums to 1; off the diagonal: the estimated wrong labels."""
+
+    @property
+    def rate(self) -> float:
+        """Share of wrong labels."""
+        return self.wrong / self.examples
+
+    @property
+    def transition(self) -> Floats:
+        """[C right, C given]: P(given | right); a class that is never right has the row of no noise."""
+        right = self.joint.sum(0)[:, np.newaxis]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(right > 0, self.joint.T / right, np.eye(len(self.joint)))
+
+
+def estimate_amount(probabilities: Rows, quality: Quality) -> Amount:
+    """From probabilities [n, C] and what `measure` says of them."""
+    classes = probabilities.shape[1]
+    joint = _confident_joint(probabilities, quality)
+    off_diagonal = float(joint.sum() - np.trace(joint))
+    by_joint, by_doubt = off_diagonal, int(_doubtful(quality).sum())
+    wrong = min(round(by_joint), by_doubt)
+    if off_diagonal > 0:
+        # Scaled so that the table and the number agree; each given class keeps its size.
+        sizes = np.bincount(quality.given, minlength=classes)
+        joint *= min(1.0, wrong / off_diagonal)
+        np.fill_diagonal(joint, 0.0)
+        np.fill_diagonal(joint, np.maximum(sizes - joint.sum(1), 0.0))
+    share = wrong / len(quality)
+    low, _ = wilson(*_disagreements_of_the_surest(quality, classes))
+    _, high = wilson(int(quality.disagrees.sum()), len(quality))
+    return Amount(len(quality), wrong, (min(low, share), max(high, share)), joint / len(quality))
+
+
+def gap_threshold(amount: Amount, quality: Quality) -> float:
+    """The gap from which on disagreements are taken for wrong labels; above √2 if none are."""
+    if amount.wrong == 0:
+        return float(np.nextafter(FARTHEST, 2.0))
+    return float(np.partition(quality.gap, -amount.wrong)[-amount.wrong])
+
+
+def wilson(count: float, of: int) -> tuple[float, float]:
+    """95 % interval of a share, from `count` among `of` independent cases."""
+    if of == 0:
+        return 0.0, 1.0
+    share, extra = count / of, Z * Z / of
+    middle = share + extra / 2
+    half = Z * math.sqrt(share * (1 - share) / of + extra / (4 * of))
+    return max(0.0, (middle - half) / (1 + extra)), min(1.0, (middle + half) / (1 + extra))
+
+
+def _doubtful(quality: Quality) -> Flags:
+    return np.asarray((quality.doubt > 0) & (quality.doubt > MARGIN * float(np.median(quality.lead))))
+
+
+def _confident_joint(probabilities: Rows, quality: Quality) -> Floats:
+    """[C given, C right]: numbers of examples, every row scaled to the size of its given class."""
+    rows, classes = probabilities.shape
+    reach = _usual_self_confidence(quality, classes) - _ROUNDING
+    counts = np.zeros(classes * classes)
+    for piece in pieces(rows, classes):
+        p = np.array(probabilities[piece], np.float64)
+        p[p < reach] = -1.0
+        confident = p.max(1) >= 0
+        cells = quality.given[piece][confident] * classes + p[confident].argmax(1)
+        seen, times = np.unique(cells, return_counts=True)
+        counts[seen] += times
+    joint = counts.reshape(classes, classes)
+    diagonal = np.arange(classes)
+    joint[diagonal, diagonal] = np.maximum(joint[diagonal, diagonal], 1.0)  # no class is wrong throughout
+    joint *= (np.bincount(quality.given, minlength=classes) / joint.sum(1))[:, np.newaxis]
+    return joint
+
+
+def _usual_self_confidence(quality: Quality, classes: int) -> Floats:
+    """[C]: mean probability of the class among the examples given it; infinite for a class without any."""
+    order = np.argsort(quality.given, kind="stable")
+    starts = np.searchsorted(quality.given[order], np.arange(classes + 1))
+    usual = np.full(classes, np.inf)
+    for label, (start, end) in enumerate(pairwise(starts)):
+        if end > start:  # an exact sum does not depend on the order of the rows
+            usual[label] = math.fsum(quality.self_confidence[order[start:end]]) / (end - start)
+    return usual
+
+
+def _disagreements_of_the_surest(quality: Quality, classes: int) -> tuple[float, int]:
+    """Disagreements among the surest of each predicted class, classes weighted by size; and of how many."""
+    order = np.lexsort((-quality.probability, quality.predicted))
+    predicted, probability = quality.predicted[order], quality.probability[order]
+    disagrees = quality.disagrees[order]
+    starts = np.searchsorted(predicted, np.arange(classes + 1))
+    share, seen = 0.0, 0
+    for start, end in pairwise(starts):
+        if end == start:
+            continue
+        last = probability[start + max(math.ceil(SUREST * (end - start)), min(end - start, 10)) - 1]
+        surest: npt.NDArray[np.bool_] = disagrees[start:end][probability[start:end] >= last]
+        share += float(surest.mean()) * int(end - start) / len(quality)
+        seen += len(surest)
+    return share * seen, seen

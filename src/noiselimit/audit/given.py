@@ -1,0 +1,123 @@
+"""Labels and probabilities as people have them, checked: each mistake is one sentence with the remedy."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from noiselimit.audit.quality import Flags, Labels, Probabilities, pieces
+from noiselimit.data.inputs import as_array
+from noiselimit.errors import InputError
+
+TOLERANCE = 1e-3  # of a sum of probabilities: what four decimals or half precision leave of it
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Labels as numbers below C, and what they were called."""
+
+    labels: Labels
+    """[n]; −1 where missing."""
+    names: npt.NDArray[Any] | None
+    """[C], sorted, for labels that are strings; None for numbers."""
+
+    @property
+    def missing(self) -> Flags:
+        """[n]"""
+        return np.asarray(self.labels < 0)
+
+    def called(self, labels: Labels) -> npt.NDArray[Any]:
+        """These labels, none missing, as the user calls them."""
+        return labels if self.names is None else np.asarray(self.names[labels])
+
+
+def check_probabilities(values: Any) -> Probabilities:
+    """pred_probs as floats [n, C ≥ 2], every row a distribution; not copied where it is one already."""
+    found = as_array(values, "pred_probs", "probabilities")
+    if found.ndim != 2 or 0 in found.shape:
+        raise InputError(
+            f"pred_probs have shape {list(found.shape)}: give one row per example, one column per class."
+        )
+    if found.dtype.kind not in "biuf":
+        raise InputError(f"pred_probs have type {found.dtype}: give numbers.")
+    if found.shape[1] == 1:
+        raise InputError(
+            "pred_probs have one column, so there is one class only: give a column for every class."
+        )
+    probabilities = found if found.dtype.kind == "f" else found.astype(np.float32)
+    for piece in pieces(*probabilities.shape):
+        part = np.asarray(probabilities[piece])
+        sums = part.sum(1, dtype=np.float64)
+        possible = (part.min(1) >= -TOLERANCE) & (part.max(1) <= 1 + TOLERANCE)  # false for NaN too
+        _refuse_row(possible, piece.start, "holds NaN or a number outside 0 to 1: give probabilities")
+        _refuse_row(
+            np.abs(sums - 1) <= TOLERANCE, piece.start, "does not sum to 1: divide every row by its sum"
+        )
+    return probabilities
+
+
+def check_labels(values: Any, rows: int, classes: int) -> Given:
+    """labels [rows] as numbers; None, NaN and empty strings count as missing."""
+    found = _flat(values)
+    if len(found) != rows:
+        raise InputError(
+            f"there are {len(found)} labels but {rows} rows of pred_probs: give one label per row."
+        )
+    missing = np.asarray(pd.isna(found)) if found.dtype.kind in "Of" else np.zeros(rows, bool)
+    if found.dtype.kind in "OUT":
+        missing[~missing] = found[~missing] == ""
+    if missing.all():
+        raise InputError("all labels are missing: give at least two classes of labels.")
+    known = found[~missing]
+    text = np.array([isinstance(label, str) for label in known]) if found.dtype.kind == "O" else None
+    labels = np.full(rows, -1, np.int64)
+    names = None
+    if found.dtype.kind in "UT" or (text is not None and text.all()):
+        names, labels[~missing] = np.unique(known.astype(str), return_inverse=True)
+        if len(names) != classes:
+            raise InputError(
+                f"labels have {len(names)} different names but pred_probs have {classes} columns: give "
+                "numbers of columns as labels, or a column for every name in sorted order."
+            )
+    else:
+        labels[~missing] = _numbers(known, np.flatnonzero(~missing), classes)
+    if len(np.unique(labels[~missing])) < 2:
+        raise InputError("all labels are of one class: an audit needs examples of two classes or more.")
+    return Given(labels, names)
+
+
+def _flat(values: Any) -> npt.NDArray[Any]:
+    if isinstance(values, list | tuple):  # NumPy would make strings of ["a", None, 3] without a word
+        values = pd.Series(list(values), dtype=object)
+    if isinstance(values, pd.Series | pd.Index):
+        plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf"
+        values = values.to_numpy() if plain else values.to_numpy(dtype=object)
+    found = as_array(values, "labels", "labels")
+    if found.ndim != 1:
+        raise InputError(f"labels have shape {list(found.shape)}: give one label per example.")
+    return found
+
+
+def _numbers(known: npt.NDArray[Any], rows: Labels, classes: int) -> Labels:
+    """Labels that are there as whole numbers from 0 to C − 1; `rows` says where they stand."""
+    try:
+        numbers = known.astype(np.float64) if known.dtype.kind not in "biu" else known
+    except (TypeError, ValueError):
+        raise InputError(
+            "labels mix strings and other things: give whole numbers only or strings only."
+        ) from None
+    wrong = ~((numbers >= 0) & (numbers < classes) & (numbers == np.floor(numbers)))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InputError(
+            f"label in row {rows[place]} is {known[place]}: labels are numbers of columns, "
+            f"so give whole numbers from 0 to {classes - 1}."
+        )
+    return numbers.astype(np.int64)
+
+
+def _refuse_row(good: Flags, start: int, problem: str) -> None:
+    if not good.all():
+        raise InputError(f"row {start + int(np.argmin(good))} of pred_probs {problem}.")

@@ -1,0 +1,149 @@
+"""`find_label_issues`: a table of all examples that says whose label is wrong."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from noiselimit.audit.amount import Amount, estimate_amount, gap_threshold
+from noiselimit.audit.given import Given, check_labels, check_probabilities
+from noiselimit.audit.quality import (
+    FARTHEST,
+    Flags,
+    Labels,
+    Quality,
+    Selected,
+    measure,
+    rank_in_class,
+    worst_first,
+)
+from noiselimit.errors import InputError, Notice, number
+
+
+@dataclass(frozen=True)
+class Steering:
+    """How many labels a person wants flagged; at most one is given, and none leaves it to the estimate."""
+
+    expect_noise: float | None = None
+    """This share of the labels: the worst."""
+    budget: int | None = None
+    """This many labels: the worst; all of them where there are fewer."""
+    min_quality: float | None = None
+    """Every label of lower quality."""
+
+    def __post_init__(self) -> None:
+        said = [name for name, value in vars(self).items() if value is not None]
+        if len(said) > 1:
+            raise InputError(f"{' and '.join(said)} each say how many labels to flag: give one of them.")
+        if self.expect_noise is not None:
+            number("expect_noise", self.expect_noise, at_least=0.0, below=1.0)
+        if self.min_quality is not None:
+            number("min_quality", self.min_quality, at_least=0.0, below=math.nextafter(1.0, 2.0))
+        whole = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
+        if self.budget is not None and not (whole and self.budget >= 0):
+            raise InputError(f"budget is {self.budget!r}: give a whole number ≥ 0.")
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """All that probabilities say about labels."""
+
+    table: pd.DataFrame
+    """One row per example in data order; see `find_label_issues`."""
+    amount: Amount
+    threshold: float
+    """Gap from which on labels are flagged."""
+    missing: Labels
+    """Rows without a label; they are in the table, never flagged."""
+
+
+def find_label_issues(
+    *,
+    labels: Any,
+    pred_probs: Any,
+    expect_noise: float | None = None,
+    budget: int | None = None,
+    min_quality: float | None = None,
+) -> pd.DataFrame:
+    """Which labels [n] are wrong by class probabilities [n, C]: one row per example, in data order.
+
+    Columns: `is_label_issue`; `label_quality` in [0, 1], lower is worse; `given_label`; `predicted_label`;
+    `gap` in [0, √2]; `suggested_probability` of the predicted label; `rank_in_class`, 1 for the worst of its
+    given class; `row`. Labels are numbers of columns, or strings whose sorted names are the columns.
+    Probabilities may be a memory-mapped array. How many are flagged is estimated, or steered by one of
+    `expect_noise` (the worst share), `budget` (the N worst) and `min_quality` (all of lower quality). Rows
+    without a label are listed in a `Notice` and left unflagged, with a prediction. `attrs` of the table hold
+    the estimated number of wrong labels, its share and interval.
+    """
+    steering = Steering(expect_noise, budget, min_quality)
+    audit = audit_probabilities(labels, pred_probs, steering)
+    if len(audit.missing):
+        listed = ", ".join(map(str, audit.missing[:10])) + (", …" if len(audit.missing) > 10 else "")
+        notice = f"{len(audit.missing)} labels are missing and were not audited (rows {listed})."
+        warnings.warn(Notice(notice), stacklevel=2)
+    return audit.table
+
+
+def audit_probabilities(labels: Any, pred_probs: Any, steering: Steering | None = None) -> Audit:
+    """The same with everything that was found."""
+    probabilities = check_probabilities(pred_probs)
+    given = check_labels(labels, *probabilities.shape)
+    there = ~given.missing
+    whole = bool(there.all())
+    labelled = probabilities if whole else Selected(probabilities, np.flatnonzero(there))
+    quality = measure(labelled, given.labels if whole else given.labels[there])
+    amount = estimate_amount(labelled, quality)
+    flags, threshold = flag(quality, amount, steering or Steering())
+    table = _table(given, quality, flags, there)
+    if not whole:
+        rest = np.flatnonzero(~there)
+        table.loc[rest, "predicted_label"] = given.called(probabilities[rest].argmax(1).astype(np.int64))
+        table.loc[rest, "suggested_probability"] = probabilities[rest].max(1).astype(np.float64)
+    table.attrs = {"wrong_labels": amount.wrong, "share": amount.rate, "interval": list(amount.interval)}
+    return Audit(table, amount, threshold, np.flatnonzero(~there).astype(np.int64))
+
+
+def flag(quality: Quality, amount: Amount, steering: Steering) -> tuple[Flags, float]:
+    """[n] whether a label is an issue, and the gap from which on."""
+    if steering.min_quality is not None:
+        return quality.label_quality < steering.min_quality, (1.0 - steering.min_quality) * FARTHEST
+    if steering.budget is None and steering.expect_noise is None:
+        threshold = gap_threshold(amount, quality)
+        return (quality.gap >= threshold) & quality.disagrees, threshold
+    share = steering.expect_noise
+    wanted = (
+        round(share * len(quality)) if share is not None else min(int(steering.budget or 0), len(quality))
+    )
+    worst = worst_first(quality.gap)[:wanted]
+    flags = np.zeros(len(quality), bool)
+    flags[worst] = True
+    return flags, float(quality.gap[worst].min()) if wanted else math.nextafter(FARTHEST, 2.0)
+
+
+def _table(given: Given, quality: Quality, flags: Flags, there: Flags) -> pd.DataFrame:
+    """Rows without a label hold NaN, or NA in columns of whole numbers."""
+    columns = {
+        "is_label_issue": flags,
+        "label_quality": quality.label_quality,
+        "given_label": given.called(quality.given),
+        "predicted_label": given.called(quality.predicted),
+        "gap": quality.gap,
+        "suggested_probability": quality.probability,
+        "rank_in_class": rank_in_class(quality.gap, quality.given),
+    }
+    table = pd.DataFrame(columns)
+    if not there.all():
+        table = table.astype({"rank_in_class": "Int64"})
+        if given.names is None:
+            table = table.astype({"given_label": "Int64", "predicted_label": "Int64"})
+        table.index = pd.Index(np.flatnonzero(there))
+        table = table.reindex(np.arange(len(there)))
+        table["is_label_issue"] = table["is_label_issue"].eq(True)
+    table["row"] = np.arange(len(there))
+    if given.names is None:
+        table["predicted_label"] = table["predicted_label"].astype("Int64" if not there.all() else np.int64)
+    return table

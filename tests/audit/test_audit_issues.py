@@ -1,0 +1,198 @@
+"""`find_label_issues` with probabilities: its table, its steering and its complaints."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiselimit import InputError, find_label_issues
+from noiselimit.audit.issues import audit_probabilities
+from noiselimit.errors import Notice
+
+COLUMNS = (
+    "is_label_issue label_quality given_label predicted_label gap suggested_probability rank_in_class row"
+)
+
+
+def draw(
+    rows: int = 200, classes: int = 4, seed: int = 0, wrong: float = 0.2
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and rather sure probabilities; every class occurs, no two gaps are equal."""
+    generator = np.random.default_rng(seed)
+    right = np.arange(rows) % classes
+    logits = 4 * np.eye(classes)[right] + generator.normal(size=(rows, classes))
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    shift = (generator.random(rows) < wrong) * generator.integers(1, classes, size=rows)
+    shift[:classes] = 0
+    return (right + shift) % classes, p
+
+
+small = {"rows": st.integers(12, 60), "classes": st.integers(2, 5), "seed": st.integers(0, 2**20)}
+
+
+def test_columns_in_data_order() -> None:
+    labels, p = draw()
+    table = find_label_issues(labels=labels, pred_probs=p)
+    assert list(table) == COLUMNS.split()
+    assert table["row"].tolist() == list(range(200))
+    assert table["given_label"].tolist() == labels.tolist()
+    assert table["is_label_issue"].dtype == bool
+    assert table["label_quality"].between(0, 1).all()
+    flagged = table[table["is_label_issue"]]
+    assert 10 < len(flagged) < 70
+    assert (flagged["given_label"] != flagged["predicted_label"]).all()
+    assert (
+        flagged["label_quality"].max() < table.loc[table["predicted_label"] == labels, "label_quality"].max()
+    )
+    low, high = table.attrs["interval"]
+    assert low <= table.attrs["share"] <= high
+
+
+@settings(max_examples=30, deadline=None)
+@given(**small)
+def test_the_order_of_rows_does_not_matter(rows: int, classes: int, seed: int) -> None:
+    labels, p = draw(rows, classes, seed)
+    order = np.random.default_rng(seed).permutation(rows)
+    table = find_label_issues(labels=labels, pred_probs=p).iloc[order].reset_index(drop=True)
+    again = find_label_issues(labels=labels[order], pred_probs=p[order])
+    pd.testing.assert_frame_equal(table.drop(columns="row"), again.drop(columns="row"))
+
+
+@settings(max_examples=30, deadline=None)
+@given(budget=st.integers(0, 80), **small)
+def test_a_budget_is_spent_exactly_on_the_worst(budget: int, rows: int, classes: int, seed: int) -> None:
+    labels, p = draw(rows, classes, seed)
+    table = find_label_issues(labels=labels, pred_probs=p, budget=budget)
+    flagged = table["is_label_issue"]
+    assert flagged.sum() == min(budget, rows)
+    if 0 < budget < rows:
+        assert table.loc[flagged, "gap"].min() >= table.loc[~flagged, "gap"].max()
+
+
+def test_a_budget_is_exact_among_equals() -> None:
+    p = np.tile([0.5, 0.5], (10, 1))
+    flagged = find_label_issues(labels=[0, 1] * 5, pred_probs=p, budget=3)["is_label_issue"]
+    assert np.flatnonzero(flagged).tolist() == [0, 1, 2]
+
+
+@settings(max_examples=30, deadline=None)
+@given(share=st.floats(0, 0.99), **small)
+def test_expected_noise_is_honoured(share: float, rows: int, classes: int, seed: int) -> None:
+    labels, p = draw(rows, classes, seed)
+    flagged = find_label_issues(labels=labels, pred_probs=p, expect_noise=share)["is_label_issue"]
+    assert flagged.sum() == round(share * rows)
+
+
+@settings(max_examples=30, deadline=None)
+@given(bounds=st.tuples(st.floats(0, 1), st.floats(0, 1)), **small)
+def test_a_higher_least_quality_flags_more(
+    bounds: tuple[float, float], rows: int, classes: int, seed: int
+) -> None:
+    labels, p = draw(rows, classes, seed)
+    few, many = (
+        find_label_issues(labels=labels, pred_probs=p, min_quality=q)["is_label_issue"]
+        for q in sorted(bounds)
+    )
+    assert not (few & ~many).any()
+    quality = find_label_issues(labels=labels, pred_probs=p)["label_quality"]
+    assert (few == (quality < min(bounds))).all()
+
+
+def test_names_are_kept() -> None:
+    labels, p = draw(classes=3)
+    names = np.array(["ape", "bee", "cat"])
+    table = find_label_issues(labels=names[labels], pred_probs=p)
+    plain = find_label_issues(labels=labels, pred_probs=p)
+    assert (table["given_label"] == names[labels]).all()
+    assert (table["predicted_label"] == names[plain["predicted_label"]]).all()
+    assert (table["is_label_issue"] == plain["is_label_issue"]).all()
+
+
+@pytest.mark.parametrize("kind", ["list", "floats", "Int64", "names", "category"])
+def test_missing_labels_are_listed_and_the_rest_audited(kind: str) -> None:
+    labels, p = draw(classes=3)
+    names = np.array(["ape", "bee", "cat"])
+    some: Any = [None if row in (4, 9) else int(label) for row, label in enumerate(labels)]
+    if kind == "floats":
+        some = np.array(some, float)
+    elif kind == "Int64":
+        some = pd.Series(some, dtype="Int64")
+    elif kind in ("names", "category"):
+        some = pd.Series([None if label is None else names[label] for label in some])
+        some = some.astype("category") if kind == "category" else some
+    with pytest.warns(Notice, match=r"2 labels are missing and were not audited \(rows 4, 9\)"):
+        table = find_label_issues(labels=some, pred_probs=p)
+    kept = np.delete(np.arange(200), [4, 9])
+    alone = find_label_issues(labels=labels[kept], pred_probs=p[kept])
+    for name in ("is_label_issue", "label_quality", "gap", "rank_in_class", "suggested_probability"):
+        assert table.loc[kept, name].tolist() == alone[name].tolist()
+    assert table["given_label"].isna().to_numpy().nonzero()[0].tolist() == [4, 9]
+    assert not table.loc[[4, 9], "is_label_issue"].any()
+    likeliest = p[[4, 9]].argmax(1)
+    wanted = names[likeliest] if kind in ("names", "category") else likeliest
+    assert table.loc[[4, 9], "predicted_label"].tolist() == list(wanted)
+    assert audit_probabilities(some, p).missing.tolist() == [4, 9]
+
+
+def with_entry(p: np.ndarray, value: float) -> np.ndarray:
+    changed = p.copy()
+    changed[7, 1] = value
+    return changed
+
+
+LABELS, P = draw(20, 4)
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"labels": [4, *LABELS[1:]]}, "label in row 0 is 4: labels are numbers of columns"),
+    ({"labels": [*LABELS[:-1], -1]}, "label in row 19 is -1"),
+    ({"labels": [0.5, *LABELS[1:]]}, "label in row 0 is 0.5"),
+    ({"labels": [None, *LABELS[1:-1], 9]}, "label in row 19 is 9"),
+    ({"labels": [float("inf"), *LABELS[1:]]}, "label in row 0 is inf"),
+    ({"labels": ["a", *LABELS[1:]]}, "labels mix strings and other things"),
+    ({"labels": ["a", "b"] * 10}, "labels have 2 different names but pred_probs have 4 columns"),
+    ({"labels": LABELS[:-1]}, "there are 19 labels but 20 rows"),
+    ({"labels": LABELS.reshape(4, 5)}, "labels have shape [4, 5]"),
+    ({"labels": np.ones(20, int)}, "all labels are of one class"),
+    ({"labels": [None] * 20}, "all labels are missing"),
+    ({"pred_probs": with_entry(P, np.nan)}, "row 7 of pred_probs holds NaN"),
+    ({"pred_probs": with_entry(P, np.inf)}, "row 7 of pred_probs holds NaN or a number outside 0 to 1"),
+    ({"pred_probs": with_entry(P, -0.5)}, "row 7 of pred_probs holds NaN or a number outside 0 to 1"),
+    ({"pred_probs": P / 2}, "row 0 of pred_probs does not sum to 1"),
+    ({"pred_probs": np.ones((20, 1))}, "pred_probs have one column"),
+    ({"pred_probs": P[:, 0]}, "pred_probs have shape [20]"),
+    ({"pred_probs": P.astype(str)}, "pred_probs have type <U"),
+    ({"budget": -1}, "budget is -1: give a whole number"),
+    ({"budget": 2.5}, "budget is 2.5: give a whole number"),
+    ({"budget": True}, "budget is True: give a whole number"),
+    ({"expect_noise": 1.0}, "expect_noise is 1: give a number"),
+    ({"expect_noise": float("nan")}, "expect_noise is nan"),
+    ({"min_quality": 1.5}, "min_quality is 1.5: give a number"),
+    ({"budget": 3, "min_quality": 0.5}, "budget and min_quality each say how many labels to flag"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=[message[:40] for _, message in BAD])
+def test_a_mistake_gets_one_sentence(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        find_label_issues(**{"labels": LABELS, "pred_probs": P, **change})
+    said = str(caught.value)
+    assert said.endswith(".")
+    assert ". " not in said
+
+
+def test_many_classes_take_no_more_than_their_squares() -> None:
+    import tracemalloc
+
+    generator = np.random.default_rng(0)
+    p = generator.random((8000, 1000), np.float32)
+    labels = np.arange(8000) % 1000
+    p[np.arange(8000), labels] += 50
+    p /= p.sum(1, keepdims=True)
+    tracemalloc.start()
+    find_label_issues(labels=labels, pred_probs=p)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 120e6  # [n, C] in float64 alone would be 64 MB

@@ -1,0 +1,57 @@
+"""Per-example measures against plain definitions, whatever the size of the pieces."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiselimit.audit import quality
+from noiselimit.audit.quality import measure, rank_in_class, worst_first
+from noiselimit.runs import scores
+
+
+def draw(rows: int, classes: int, seed: int, power: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    p = generator.dirichlet(np.ones(classes), rows) ** power
+    return p / p.sum(1, keepdims=True), generator.integers(classes, size=rows)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    rows=st.integers(1, 40), classes=st.integers(2, 7), seed=st.integers(0, 2**20), power=st.floats(0.1, 20)
+)
+def test_measures_are_their_definitions(rows: int, classes: int, seed: int, power: float) -> None:
+    p, labels = draw(rows, classes, seed, power)
+    found = measure(p, labels)
+    np.testing.assert_allclose(found.gap, scores.gap(p, labels), atol=1e-12)
+    np.testing.assert_allclose(found.label_quality, scores.label_quality(found.gap), atol=1e-12)
+    assert (found.label_quality >= 0).all()
+    assert (found.label_quality <= 1).all()
+    for i, label in enumerate(labels):
+        others = np.delete(p[i], label)
+        best, second = np.sort(p[i])[::-1][:2]
+        assert found.doubt[i] == others.max() - p[i, label]
+        assert found.lead[i] == best - second
+        assert found.probability[i] == best
+        assert p[i, found.predicted[i]] == best
+
+
+def test_a_tie_goes_to_the_given_label() -> None:
+    found = measure(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0, 1]))
+    assert found.predicted.tolist() == [0, 1]
+    assert not found.disagrees.any()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_pieces_do_not_matter(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    p, labels = draw(50, 5, 0)
+    whole = measure(p, labels)
+    monkeypatch.setattr(quality, "PIECE", size)
+    for name, value in vars(measure(p, labels)).items():
+        np.testing.assert_array_equal(value, getattr(whole, name))
+
+
+def test_ranks_count_from_the_worst_of_each_class() -> None:
+    gap = np.array([0.3, 1.0, 0.2, 0.9, 1.0])
+    assert rank_in_class(gap, np.array([0, 0, 1, 1, 0])).tolist() == [3, 1, 2, 1, 2]
+    assert worst_first(gap).tolist() == [1, 4, 3, 0, 2]
