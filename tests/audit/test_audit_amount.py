@@ -91,3 +91,9 @@ def test_wilson_is_the_textbook_interval() -> None:
     assert wilson(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-5)
     assert wilson(5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-5)
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+@given(of=st.integers(1, 10**6))
+def test_wilson_reaches_both_ends(of: int) -> None:
+    assert wilson(0, of)[0] == 0.0
+    assert wilson(of, of)[1] == 1.0

@@ -88,7 +88,10 @@ def wilson(count: float, of: int) -> tuple[float, float]:
     share, extra = count / of, Z * Z / of
     middle = share + extra / 2
     half = Z * math.sqrt(share * (1 - share) / of + extra / (4 * of))
-    return max(0.0, (middle - half) / (1 + extra)), min(1.0, (middle + half) / (1 + extra))
+    # Rounding must not keep the ends 0 and 1 from being reached.
+    low = (middle - half) / (1 + extra) if count else 0.0
+    high = (middle + half) / (1 + extra) if count < of else 1.0
+    return max(0.0, low), min(1.0, high)
 
 
 def _doubtful(quality: Quality) -> Flags:
