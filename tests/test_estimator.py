@@ -6,21 +6,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import Tensor, nn
 
 import noiselimit
 from noiselimit import InputError, LimitClassifier
+from noiselimit.automatic import BETAS
 from noiselimit.data.examples import DataSet
-from noiselimit.estimator import BETAS
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
-        "a weight scales an example's gradient, but batch-norm and the order of an epoch count examples: a "
-        "weight of 2 is close to a repetition and not equal to it"
+        "a weight scales an example's gradient; batches, batch-norm, standardisation and who is set apart "
+        "follow from the number of examples, which repetition changes"
     )
 }
 
@@ -29,6 +31,22 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks([LimitClassifier()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
 def test_scikit_learn_is_content(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+class Scaled(nn.Module):
+    """Has a constant in float32 that no conversion of the module reaches."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(features, classes)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        features = x @ torch.eye(x.shape[-1])
+        return self.head(features), features
+
+
+def own_network(input_shape: tuple[int, ...], classes: int) -> nn.Module:
+    return Scaled(input_shape[0], classes)
 
 
 def quick(**settings: Any) -> LimitClassifier:
@@ -113,6 +131,18 @@ def test_pickles_clones_and_repeats(blobs: DataSet) -> None:
     assert np.abs(other.predict_proba(frame) - said).max() > 1e-3
 
 
+def test_cores_do_not_change_the_result(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    alone, shared = (quick(beta="auto", epochs=2, n_jobs=jobs).fit(inputs, labels) for jobs in (None, 2))
+    np.testing.assert_array_equal(alone.predict_proba(inputs), shared.predict_proba(inputs))
+
+
+def test_a_network_of_ones_own_keeps_its_float32(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    fitted = quick(network="test_estimator:own_network", epochs=2).fit(inputs, labels)
+    np.testing.assert_allclose(fitted.predict_proba(inputs).sum(1), 1, atol=1e-12)
+
+
 def test_search_and_cross_validation(blobs: DataSet) -> None:
     inputs, labels = arrays(blobs)
     search = GridSearchCV(quick(), {"beta": [1, 10]}, cv=2).fit(inputs, labels)
@@ -127,7 +157,7 @@ def test_weight_zero_is_the_same_as_absence_and_weights_count(blobs: DataSet) ->
     present = np.arange(len(labels)) % 4 > 0
     weighted = quick(epochs=3).fit(inputs, labels, sample_weight=2.0 * present)
     removed = quick(epochs=3).fit(inputs[present], labels[present])
-    np.testing.assert_allclose(weighted.predict_proba(inputs), removed.predict_proba(inputs), atol=1e-6)
+    np.testing.assert_array_equal(weighted.predict_proba(inputs), removed.predict_proba(inputs))
     assert len(weighted.label_issues_) == len(labels)
     # Every input twice, under two labels: the weights alone say which one is meant.
     twice, both = np.concatenate([inputs, inputs]), np.concatenate([labels, (labels + 1) % 3])
@@ -135,6 +165,19 @@ def test_weight_zero_is_the_same_as_absence_and_weights_count(blobs: DataSet) ->
         weights = np.repeat([1.0, 0.05] if meant == 0 else [0.05, 1.0], len(labels))
         fitted = quick(epochs=30, validation_share=0).fit(twice, both, sample_weight=weights)
         assert fitted.score(inputs, (labels + meant) % 3) > 0.8
+
+
+def test_weights_are_nearly_repetitions_where_all_examples_are_one_batch(blobs: DataSet) -> None:
+    """Elsewhere repetition changes batches, steps and who validates: see EXPECTED_FAILURES."""
+    inputs, labels = arrays(blobs)
+    weights = 1 + 4 * (np.arange(len(labels)) % 2)
+    given = np.where(weights == 1, (labels + 1) % 3, labels)
+    whole = {"batch_size": 4096, "epochs": 20, "validation_share": 0}
+    weighted = quick(**whole).fit(inputs, given, sample_weight=weights).predict_proba(inputs)
+    repeated = quick(**whole).fit(np.repeat(inputs, weights, 0), np.repeat(given, weights))
+    plain = quick(**whole).fit(inputs, given).predict_proba(inputs)
+    target = repeated.predict_proba(inputs)
+    assert np.abs(weighted - target).mean() < 0.2 * np.abs(plain - target).mean()
 
 
 @pytest.mark.parametrize("counts", [[1, 1], [1, 1, 1, 1, 1], [40, 1], [60, 1, 1], [3, 2]])
@@ -146,6 +189,15 @@ def test_few_examples(counts: list[int]) -> None:
     assert fitted.predict_proba(inputs).shape == (len(labels), len(counts))
     assert fitted.score(inputs, labels) > 0.7
     assert len(fitted.label_issues_) == len(labels)
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "epochs"), [(20, 32, 60), (96, 32, 50), (1600, 100, 30), (9000, 256, 30)]
+)
+def test_steps_follow_the_number_of_examples(count: int, size: int, epochs: int) -> None:
+    specs = LimitClassifier()._specs([0, 1], count)
+    assert {(spec.batch_size, spec.epochs, spec.patience) for spec in specs} == {(size, epochs, epochs)}
+    assert len(specs) == 2 * len(BETAS)
 
 
 def test_settings_that_cannot_be(blobs: DataSet) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit import InputError
-from noiselimit.hold_out import FEWEST_VALIDATING, hold_out
+from noiselimit.hold_out import COPIES, FEWEST_VALIDATING, hold_out
 
 
 @given(
@@ -51,3 +51,17 @@ def test_weights_leave_out_and_stay_within_float32() -> None:
         hold_out(rows, labels, 2, (labels == 1).astype(float), 0.2, 0)
     with pytest.raises(InputError, match="y has only one class:"):
         hold_out(rows, np.zeros(40, np.int64), 1, None, 0.2, 0)
+
+
+@given(st.lists(st.integers(1, 9), min_size=3, max_size=30), st.integers(0, 2**31))
+def test_examples_validate_as_often_as_they_weigh(weights: list[int], seed: int) -> None:
+    """Nothing is set apart of so few, so all validate; within one copy of what the weight says."""
+    labels = np.arange(len(weights)) % 2
+    rows = np.arange(len(weights), dtype=np.float32)[:, np.newaxis]
+    validation = hold_out(rows, labels, 2, np.array(weights, float), 0.2, seed).validation
+    assert validation is not None
+    counts = np.bincount(validation.inputs[:, 0].astype(int), minlength=len(weights))
+    if len(set(weights)) == 1:
+        assert set(counts.tolist()) == {1}
+    else:
+        assert np.abs(counts - COPIES * np.array(weights) / np.mean(weights)).max() <= 1

@@ -11,7 +11,7 @@ PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
     {"errors"},
-    {"files", "machine", "randomness", "registry", "information"},
+    {"files", "machine", "randomness", "registry", "information", "automatic"},
     {"data"},
     {"noise", "split", "hold_out"},
     {"draws", "kernels"},
@@ -20,7 +20,7 @@ LAYERS = [
     {"binding", "grids"},
     {"cohort"},
     {"runs"},
-    {"training", "predictions"},
+    {"training", "predictions", "exact"},
     {"run_report", "audit"},
     {"demo", "bench"},
     {"cli", "estimator"},
@@ -31,6 +31,7 @@ WITHOUT_TORCH = {
     "files",
     "machine",
     "randomness",
+    "automatic",
     "data",
     "noise",
     "split",

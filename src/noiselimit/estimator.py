@@ -1,36 +1,27 @@
 """`LimitClassifier`: LIMIT as a scikit-learn estimator, which also says which training labels look wrong."""
 
-import copy
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from noiselimit.cohort.block_data import evaluation_batch
+from noiselimit.automatic import BETAS, fitting_batch_size, fitting_epochs, is_auto
 from noiselimit.data.inputs import canonical_inputs
 from noiselimit.errors import InputError
+from noiselimit.exact import Floats, classifier_probabilities, judging_probabilities
 from noiselimit.grids import grid
 from noiselimit.hold_out import hold_out
 from noiselimit.methods import get_method
-from noiselimit.runs import Run, choose
+from noiselimit.runs import choose
 from noiselimit.runs.scores import gap, label_quality
 from noiselimit.spec import RunSpec
 from noiselimit.training import Progress, train
-
-Floats = npt.NDArray[np.float64]
-
-BETAS = (3.0, 10.0, 30.0)
-"""What beta="auto" chooses from."""
-STEPS = 2000
-"""What epochs="auto" aims at, within the bounds below."""
-FEWEST_EPOCHS, MOST_EPOCHS = 20, 60
 
 
 class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,7 +38,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seeds: int = 1,
         network: str = "auto",
         epochs: int | str = "auto",
-        batch_size: int = 256,
+        batch_size: int | str = "auto",
         learning_rate: float = 1e-3,
         optimiser: str = "adam",
         validation_share: float = 0.2,
@@ -113,7 +104,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has inputs of shape {list(inputs.shape[1:])}, but LimitClassifier was fitted on "
                 f"{list(self.input_shape_)}: give inputs like those."
             )
-        return _mean_probabilities(self.runs_, inputs, judging=False)
+        return classifier_probabilities(self.runs_, inputs)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """[n] the most probable class of each input."""
@@ -122,22 +113,24 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _specs(self, seeds: list[int], examples: int) -> list[RunSpec]:
         choices: dict[str, Any] = {}
-        if not (isinstance(self.beta, str) and self.beta == "auto"):
+        if not is_auto(self.beta):
             choices["beta"] = self.beta
         elif "beta" in get_method(self.method).hyper:
             choices["beta"] = list(BETAS)
-        plain = RunSpec(batch_size=self.batch_size)  # checks it
+        size: Any = self.batch_size
+        if is_auto(size):
+            size = fitting_batch_size(examples)
+        size = RunSpec(batch_size=size).batch_size  # a whole number, or said to be none
         epochs: Any = self.epochs
-        if isinstance(epochs, str) and epochs == "auto":
-            steps = -(-examples // plain.batch_size)
-            epochs = int(np.clip(-(-STEPS // steps), FEWEST_EPOCHS, MOST_EPOCHS))
+        if is_auto(epochs):
+            epochs = fitting_epochs(examples, size)
         return grid(
             method=self.method,
             seed=seeds,
             network=self.network,
             epochs=epochs,
             patience=RunSpec(epochs=epochs).epochs,
-            batch_size=plain.batch_size,
+            batch_size=size,
             learning_rate=self.learning_rate,
             optimiser=self.optimiser,
             validation_labels="clean",  # those of the part that `hold_out` set apart
@@ -146,7 +139,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _issues(self, inputs: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> pd.DataFrame:
-        judged = _mean_probabilities(self.runs_, inputs, judging=True)
+        judged = judging_probabilities(self.runs_, inputs)
         gaps = gap(judged, labels)
         return pd.DataFrame(
             {
@@ -163,26 +156,3 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             what = "done" if news.record is None else f"validation {news.record['validation_accuracy']:.3f}"
             hyper = "".join(f" {name}={value:g}" for name, value in news.spec.hyper.items())
             print(f"[LimitClassifier] {news.spec.method}{hyper}: {what}, epoch {news.done}/{news.total}")
-
-
-def _mean_probabilities(runs: list[Run], inputs: npt.NDArray[Any], *, judging: bool) -> Floats:
-    """[n, classes] float64: of the classifiers, or of what judges labels: the predictors where there are any.
-
-    In float64, because in float32 the probabilities of an input depend on how many are asked for with it.
-    """
-    said = [_probabilities(run, inputs, judging=judging) for run in runs]
-    return np.asarray(np.mean(said, axis=0), np.float64)
-
-
-def _probabilities(run: Run, inputs: npt.NDArray[Any], *, judging: bool) -> Floats:
-    network = run.predictor if judging and run.predictor is not None else run.model
-    # Somebody else's network may have numbers of its own in float32.
-    dtype = torch.float32 if run.spec.names_code else torch.float64
-    exact = copy.deepcopy(network).to(dtype)
-    size = evaluation_batch(inputs.shape[1:])
-    said = []
-    with torch.inference_mode():
-        for start in range(0, len(inputs), size):
-            piece = np.require(inputs[start : start + size], requirements="W")  # torch wants to write
-            said.append(exact(run.data.standardised(piece).to(dtype))[0].to(torch.float64).softmax(-1))
-    return np.asarray(torch.cat(said).numpy(), np.float64)

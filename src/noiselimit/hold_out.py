@@ -9,6 +9,11 @@ from noiselimit.randomness import Stream, permutation
 
 FEWEST_VALIDATING = 10
 """Where fewer examples could be set apart, they say too little: the training examples validate then."""
+COPIES, MOST_COPIED = 4, 10_000
+"""Of a validating example of average weight, where weights differ: so finely are these told apart. Many
+examples need no such care, and copies of them would need memory."""
+
+Indices = npt.NDArray[np.int64]
 
 
 def hold_out(
@@ -21,7 +26,8 @@ def hold_out(
 ) -> DataSet:
     """Examples and the part that validates them; every class keeps an example to train on.
 
-    Inputs [n, ...], labels [n] below `classes`, weights [n] ≥ 0. Those of weight 0 are left out.
+    Inputs [n, ...], labels [n] below `classes`, weights [n] ≥ 0. Those of weight 0 are left out,
+    and others validate as often as their weight says.
     """
     share = number("validation_share", share, at_least=0.0, below=1.0)
     used = np.arange(len(labels)) if weights is None else np.flatnonzero(weights > 0)
@@ -32,16 +38,29 @@ def hold_out(
     trained = np.setdiff1d(used, chosen)
     names = [str(number) for number in range(classes)]
 
-    def part(rows: npt.NDArray[np.int64], counted: npt.NDArray[np.float64] | None = None) -> Examples:
+    def part(rows: Indices, counted: npt.NDArray[np.float64] | None = None) -> Examples:
         scaled = None if counted is None else counted[rows] / counted[rows].max()  # float32 holds these
         return make_examples(
             inputs[rows], labels[rows], class_names=names, weights=scaled, source="X", may_lack_classes=True
         )
 
-    return DataSet("X", part(trained, weights), validation=part(chosen if len(chosen) else trained))
+    validating = chosen if len(chosen) else trained
+    if weights is not None:
+        validating = _as_often_as_weighed(validating, weights[validating])
+    return DataSet("X", part(trained, weights), validation=part(validating))
 
 
-def _validating(labels: npt.NDArray[np.int64], share: float, seed: int) -> npt.NDArray[np.int64]:
+def _as_often_as_weighed(rows: Indices, weights: npt.NDArray[np.float64]) -> Indices:
+    """The rows, each about as often as its weight says: validation itself counts all examples alike."""
+    if (weights == weights[0]).all():
+        return rows
+    ends = np.cumsum(weights / weights.max())
+    count = max(len(rows), min(COPIES * len(rows), MOST_COPIED))
+    places = (np.arange(count) + 0.5) / count * ends[-1]
+    return np.asarray(rows[np.searchsorted(ends, places)], np.int64)
+
+
+def _validating(labels: npt.NDArray[np.int64], share: float, seed: int) -> Indices:
     """Rows to validate on: a share of all, spread evenly over the classes, but not the last one of any."""
     count = round(len(labels) * share)
     order = permutation(seed, Stream.SPLIT, 0, len(labels))
