@@ -80,7 +80,8 @@ def table(results: Content) -> str:
         f"difference: fast − plain seed by seed, mean ± standard error. Noise {results['noise']}, "
         f"{results['epochs']} epochs; {_paths(results)}. Measured on {measured_on(results)}.\n\n"
         f"Within: |mean paired difference| ≤ 2·√(s₁²/n + s₂²/n), s₁ and s₂ the two standard deviations, "
-        f"as if seeds were not shared. {_verdict(found)}{_one_side(found, seeds)} Differences smaller than these errors would not show."
+        f"as if seeds were not shared. {_verdict(found)}{_one_side(found, seeds)} Differences smaller than "
+        "these errors would not show."
     )
 
 
