@@ -1,10 +1,10 @@
-"""How cost grows: three charts of docs/performance.md, and a sentence for each from the same points."""
+"""How cost grows: three charts of docs/performance.md, and the points that they show."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from performance_roofline import floor_seconds
-from performance_words import count, seconds
+from performance_words import seconds
 
 from noiselimit.bench.work import MNIST
 from noiselimit.cli.bench_tables import number
@@ -24,7 +24,7 @@ Points = Sequence[Content]
 def charts(bench: Content) -> dict[str, str]:
     """File name → SVG; a sweep without a measured point has none."""
     drawn: dict[str, str] = {}
-    by_k, by_n, by_memory = _by_k(bench), _by_n(bench), _with_memory(bench)
+    by_k, by_n, by_memory = points_by_k(bench), points_by_n(bench), points_with_memory(bench)
     if by_k:
         floor = max(floor_seconds(by_k[0], bench["ceilings"]))
         line = Line(MNIST.method, [(point["k"], point["seconds"]) for point in by_k], "chosen")
@@ -45,40 +45,6 @@ def charts(bench: Content) -> dict[str, str]:
         ]
         drawn[FILES["memory"]] = _chart("memory", lines, "K, runs in the cohort", "GiB")
     return drawn
-
-
-def growth(bench: Content) -> str:
-    """The charts as Markdown, each with a sentence."""
-    by_k, by_n, by_memory = _by_k(bench), _by_n(bench), _with_memory(bench)
-    parts = []
-    if by_k:
-        best = min(by_k, key=lambda point: point["seconds"])
-        parts += [
-            _picture("k"),
-            f"{_ends(by_k, 'k', 'K = ')} per run and epoch; least at K = {best['k']}: "
-            f"{seconds(best['seconds'])}. n = {count(by_k[0]['n'])}. The dotted level is the higher of "
-            f"the two floors below.{_split(by_k)}",
-        ]
-    if by_n:
-        said = "; ".join(f"K = {k}: {_ends(points, 'n', 'n = ')}" for k, points in by_n.items())
-        parts += [
-            _picture("n"),
-            f"{said}. The validation and test examples, evaluated after every epoch, are as many at every n, "
-            "so time cannot fall in proportion to n.",
-        ]
-    if by_memory:
-        whole = [point for point in by_memory if point["parts"] == 1]
-        each = ""
-        if len(whole) > 1:
-            low, high = whole[0], whole[-1]
-            grown = (high["peak_reserved"] - low["peak_reserved"]) / GIB / (high["k"] - low["k"])
-            each = f" One more run reserves {number(grown)} GiB, from K = {low['k']} to {high['k']}."
-        parts += [
-            _picture("memory"),
-            f"In tensors: bytes allocated at most; reserved: what the allocator held for them, the memory of "
-            f"recorded steps included.{each}{_split(by_memory)}",
-        ]
-    return "\n\n".join(parts) or "No sweep was measured: add `--sweep all`."
 
 
 def _chart(
@@ -105,34 +71,22 @@ def _emphasis(place: int) -> Emphasis:
     return "chosen" if place else "baseline"
 
 
-def _picture(name: str) -> str:
-    return f"![{TITLES[name]}, both axes logarithmic.]({FILES[name]})"
-
-
-def _ends(points: Points, axis: str, label: str) -> str:
-    """`K = 1: 0.08 s, K = 256: 0.009 s`."""
-    ends = (points[0], points[-1]) if len(points) > 1 else points
-    return ", ".join(f"{label}{count(point[axis])}: {seconds(point['seconds'])}" for point in ends)
-
-
-def _split(points: Points) -> str:
-    split = [f"K = {point['k']} ({point['parts']})" for point in points if point["parts"] > 1]
-    return f" Too large for the memory, and trained in parts: {', '.join(split)}." if split else ""
-
-
-def _by_k(bench: Content) -> list[Content]:
+def points_by_k(bench: Content) -> list[Content]:
     found = [point for point in bench["points"] if point["sweep"] in ("k", "memory") and "seconds" in point]
     return sorted({point["k"]: point for point in found}.values(), key=lambda point: point["k"])
 
 
-def _by_n(bench: Content) -> dict[int, list[Content]]:
-    """K → its points with rising n."""
-    lines: dict[int, list[Content]] = {}
-    for point in sorted(bench["points"], key=lambda point: (point.get("k") or 0, point.get("n") or 0)):
+def points_by_n(bench: Content) -> dict[int, list[Content]]:
+    """K → its points with rising n; a point that only the sweep over K has is taken from there."""
+    lines: dict[int, dict[int, Content]] = {}
+    for point in bench["points"]:
         if point["sweep"] == "n" and "seconds" in point:
-            lines.setdefault(point["k"], []).append(point)
-    return lines
+            lines.setdefault(point["k"], {})[point["n"]] = point
+    for point in points_by_k(bench):
+        if point["k"] in lines:
+            lines[point["k"]].setdefault(point["n"], point)
+    return {k: [points[n] for n in sorted(points)] for k, points in sorted(lines.items())}
 
 
-def _with_memory(bench: Content) -> list[Content]:
-    return [point for point in _by_k(bench) if point.get("peak_memory") and point.get("peak_reserved")]
+def points_with_memory(bench: Content) -> list[Content]:
+    return [point for point in points_by_k(bench) if point.get("peak_memory") and point.get("peak_reserved")]

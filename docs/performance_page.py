@@ -10,6 +10,8 @@ from typing import Any
 
 import performance_agreement
 import performance_charts
+import performance_growth
+import performance_history
 import performance_roofline
 import performance_steps
 import performance_tables
@@ -22,7 +24,14 @@ RESULTS = DOCS.parent / "results"
 GPU, CPU = "bench-h200.json", "bench-cpu.json"
 STEPS = tuple(f"bench-steps-{number}.json" for number in (1, 2, 3, 4))
 BENCHES = (GPU, CPU, *STEPS)
-OTHERS = ("precision.json", "tried.json", "tiles.json", "compile.json")
+OTHERS = (
+    "precision.json",
+    "precision-cpu.json",
+    "history.json",
+    "tried.json",
+    "tiles.json",
+    "compile.json",
+)
 
 Stored = dict[str, dict[str, Any]]
 """File name → its content; files that are not there are left out."""
@@ -48,11 +57,13 @@ def blocks(results: Stored) -> dict[str, str]:
 
     return {
         "performance-table": section(performance_tables.table, GPU),
-        "performance-growth": section(performance_charts.growth, GPU),
+        "performance-growth": section(performance_growth.growth, GPU),
         "performance-counts": performance_roofline.counts(),
         "performance-floors": section(performance_roofline.floors, GPU),
         "performance-steps": section(lambda *steps: performance_steps.table(steps), *STEPS),
+        "performance-history": section(performance_history.table, "history.json"),
         "performance-agreement": section(performance_agreement.table, "precision.json"),
+        "performance-agreement-cpu": section(performance_agreement.table, "precision-cpu.json"),
         "performance-tried": section(performance_steps.tried, "tried.json"),
         "performance-tiles": section(performance_tiles.table, "tiles.json"),
         "performance-compile": section(performance_steps.compiled, "compile.json"),

@@ -1,6 +1,7 @@
-"""What each step brought, and what was tried: tables of docs/performance.md that compare ways."""
+"""What each step brought, and what doing otherwise costs: tables of docs/performance.md that compare ways."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from performance_words import WORK, caveats, count, markdown, measured_on, seconds, times
@@ -8,6 +9,7 @@ from performance_words import WORK, caveats, count, markdown, measured_on, secon
 from noiselimit.cli.bench_tables import NONE, number
 
 ROWS = ("mnist-one", "mnist-cohort", "cifar-ce", "cifar-limit")
+SWITCHES = ("precision", "graphs", "kernels")
 Content = Mapping[str, Any]
 
 
@@ -26,7 +28,7 @@ def table(steps: Sequence[Content]) -> str:
         [
             markdown(["", *(WORK[name] for name in ROWS)], lines),
             "Seconds per run and epoch, in brackets the factor over the line before. Training examples: "
-            f"{sizes}.",
+            f"{sizes}.{_slower(steps, found)}",
             *_where(steps),
             *dict.fromkeys(
                 said for step in steps for said in caveats({**step, "quick": False})
@@ -100,6 +102,22 @@ def _factor(before: Content, after: Content) -> float | None:
 def _sizes(found: Sequence[Mapping[str, Content]], name: str) -> str:
     sizes = {rows[name]["n"] for rows in found if "n" in rows.get(name, {})}
     return " or ".join(count(size) for size in sorted(sizes)) or NONE
+
+
+def _slower(steps: Sequence[Content], found: Sequence[Mapping[str, Content]]) -> str:
+    """Why another type of activations alone can cost time; nothing where it does not."""
+    said = []
+    for before, after in pairwise(range(len(steps))):
+        changed = [name for name in SWITCHES if steps[before][name] != steps[after][name]]
+        factors = [_factor(found[before].get(name, {}), found[after].get(name, {})) for name in ROWS]
+        slower = [times(factor) for factor in factors if factor is not None and factor < 1]
+        if changed == ["precision"] and steps[after]["graphs"] == "off" and slower:
+            said.append(
+                f" {steps[after]['precision']} alone is slower in {len(slower)} of {len(ROWS)} columns "
+                f"({', '.join(slower)}), probably because a step launched kernel by kernel is bound by "
+                "launches, and casts add some."
+            )
+    return "".join(said)
 
 
 def _where(steps: Sequence[Content]) -> list[str]:

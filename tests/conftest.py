@@ -1,5 +1,6 @@
 """What all tests share: one torch thread, and a small data set that trains in a moment."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,10 @@ import torch
 from PIL import Image
 
 from noiselimit.data.examples import DataSet, make_examples
+
+if not torch.cuda.is_available():
+    # Our kernels then run in Triton's interpreter, which must be chosen before anybody imports triton.
+    os.environ["TRITON_INTERPRET"] = "1"
 
 torch.set_num_threads(1)  # two threads that wait for each other beside a busy process run ten times slower
 

@@ -136,6 +136,33 @@ def precision_rows(plain: list[float], fast: list[float]) -> dict[str, Any]:
     return {"device": "a GPU", "versions": {}, "epochs": 30, "noise": "uniform:0.8", "rows": rows}
 
 
+def tiles() -> dict[str, Any]:
+    tile = {"BM": 64, "BN": 32, "BK": 16, "num_warps": 4, "num_stages": 1}
+    rows = [{"layer": "1 → 32", "product": "forward", "tile": tile, "microseconds": 141.7}]
+    return {"device": "a GPU", "versions": {}, "networks": 80, "batch": 256, "rows": rows}
+
+
+def history() -> dict[str, Any]:
+    def measured(work: str, k: int, seconds: float, **more: Any) -> dict[str, Any]:
+        return {"work": work, "k": k, "seconds": seconds, "epochs": 5, **more}
+
+    both = [measured("cifar-limit", 1, 2.3, streams=1), measured("cifar-limit", 1, 2.1, streams=2)]
+    cohorts = [measured("mnist-limit", 1, 0.07), measured("mnist-limit", 40, 0.01)]
+    first = {"commit": "abc", "before": True, "by": "loop", "what": "plain"}
+    second = {"commit": "def", "before": False, "by": "loop", "what": "kernels"}
+    return {
+        "device": "a GPU",
+        "versions": {},
+        "from": {"loop": "a loop"},
+        "before": "a working tree",
+        "recorded": "by hand",
+        "rows": [
+            {**first, "measured": [measured("mnist-limit", 1, 1.6)]},
+            {**second, "measured": [*cohorts, *both]},
+        ],
+    }
+
+
 TRIED_ROW = {"what": "wide | tiles", "work": "mnist", "k": 64, "seconds": 0.01, "kept": False}
 
 
@@ -148,6 +175,9 @@ def everything() -> dict[str, dict[str, Any]]:
         "bench-cpu.json": cpu_bench(),
         **{f"bench-steps-{number + 1}.json": step for number, step in enumerate(steps())},
         "precision.json": precision_rows([0.970, 0.972, 0.974], [0.971, 0.972, 0.972]),
+        "precision-cpu.json": precision_rows([0.970, 0.972, 0.974], [0.971, 0.973, 0.972]),
+        "history.json": history(),
+        "tiles.json": tiles(),
         "tried.json": {**where, "rows": tried},
         "compile.json": {**where, **compiled},
     }
@@ -231,21 +261,54 @@ def test_steps_name_what_changed_and_what_it_brought(page: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fast", "within", "verdict"),
+    ("fast", "paired", "within", "said"),
     [
-        ([0.971, 0.972, 0.972], "yes", "2 of 2 comparisons are within."),
-        ([0.960, 0.962, 0.964], "no", "1 of 2 comparisons are within; not within: limit-l, test accuracy."),
+        # Differences +0.1, 0, −0.2: their standard deviation is 0.1528.
+        (
+            [0.971, 0.972, 0.972],
+            "−0.03 ± 0.09",
+            "yes",
+            ["2 of 2 rows are within. In no row are all seeds on one side."],
+        ),
+        # −0.1, −0.1, −0.15: within 2·√(s₁²/3 + s₂²/3), some 0.31, yet of one sign and beyond their own error.
+        (
+            [0.969, 0.971, 0.9725],
+            "−0.12 ± 0.02",
+            "yes",
+            [
+                "2 of 2 rows are within. Beyond two standard errors of their own: limit-l, test accuracy.",
+                "one side in: limit-l, test accuracy (fast lower); by chance alone, in 1 row of 4.",
+            ],
+        ),
+        (
+            [0.980, 0.981, 0.985],
+            "+1.00 ± 0.06",
+            "no",
+            ["1 of 2 rows are within; not within: limit-l, test accuracy.", "(fast higher)"],
+        ),
     ],
 )
+@pytest.mark.parametrize("section", ["agreement", "agreement-cpu"])
 def test_agreement_is_judged_by_the_spread_over_seeds(
-    page: ModuleType, fast: list[float], within: str, verdict: str
+    page: ModuleType, section: str, fast: list[float], paired: str, within: str, said: list[str]
 ) -> None:
-    results = {"precision.json": precision_rows([0.970, 0.972, 0.974], fast)}
-    block = page.blocks(results)["performance-agreement"]
+    name = {"agreement": "precision.json", "agreement-cpu": "precision-cpu.json"}[section]
+    results = {name: precision_rows([0.970, 0.972, 0.974], fast)}
+    block = page.blocks(results)[f"performance-{section}"]
     accuracy = cells(block, "limit-l | 10 | test accuracy")
     assert accuracy[3] == "97.20 ± 0.20"
-    assert accuracy[-1] == within
-    assert verdict in block
+    assert accuracy[-2:] == [paired, within]
+    assert all(each in block for each in said)
+
+
+def test_one_seed_has_no_spread_to_judge_by(page: ModuleType) -> None:
+    results = precision_rows([0.970], [0.960])
+    for each in results["rows"]:
+        each.update(seeds=[0], gap_auc=[None])
+    block = page.blocks({"precision.json": results})["performance-agreement"]
+    assert cells(block, "limit-l | 10")[3:] == ["97.00", "96.00", "−1.00", "–"]
+    assert "0 of 0 rows are within." in block
+    assert "one side" not in block
 
 
 def test_paths_of_different_seeds_are_not_compared(page: ModuleType) -> None:
@@ -290,9 +353,77 @@ def test_charts_hold_every_point_and_their_text_its_ends(page: ModuleType) -> No
     block = page.blocks(results)["performance-growth"]
     assert "K = 1: 0.08 s, K = 256: 0.006 s per run and epoch; least at K = 256: 0.006 s." in block
     assert "K = 64: n = 1,000: 0.001 s, n = 48,000: 0.048 s." in block
-    assert "One more run reserves 2 GiB, from K = 1 to 64." in block
+    assert "One more run reserves 2 GiB, from K = 16 to 64." in block
     assert "trained in parts: K = 256 (2)." in block
     assert all(f"({name})" in block for name in drawn)
+
+
+def growth_of(page: ModuleType, **changes: Any) -> str:
+    block: str = page.blocks({"bench-h200.json": {**gpu_bench(), **changes}})["performance-growth"]
+    return block
+
+
+def test_repeated_measurements_are_shown_side_by_side(page: ModuleType) -> None:
+    assert "K = 16: 0.013 s, 0.02 s (53.8 % apart)" in growth_of(page).replace("\u00a0", " ")
+    assert "apart" not in growth_of(page, rows=[], points=gpu_bench()["points"][:5])
+
+
+def test_a_point_that_the_sweep_over_n_lacks_is_taken_from_the_one_over_k(page: ModuleType) -> None:
+    points = [
+        each for each in gpu_bench()["points"] if (each["sweep"], each["k"], each["n"]) != ("n", 64, 48_000)
+    ]
+    block = growth_of(page, points=points)
+    assert (
+        "K = 64: n = 1,000: 0.001 s, n = 48,000: 0.01 s. From the sweep over K: K = 64, n = 48,000." in block
+    )
+    drawn = ElementTree.fromstring(
+        page.charts({"bench-h200.json": {**gpu_bench(), "points": points}})["performance-n.svg"]
+    )
+    assert [len((line.get("points") or "").split()) for line in drawn.iter(f"{SVG}polyline")] == [3, 3]
+    assert "From the sweep over K" not in growth_of(page)
+
+
+def test_what_dominates_small_n_is_said_where_it_shows(page: ModuleType) -> None:
+    times = {1_000: 0.012, 2_000: 0.008, 8_000: 0.014, 48_000: 0.07}
+    block = growth_of(page, points=[{"sweep": "n", **entry(MNIST, 1, s, n)} for n, s in times.items()])
+    assert "of the smallest n at K = 1 up to n = 8,000 (8 × as many): there" in block
+    assert "at K = 1 n = 1,000 takes 0.012 s and n = 2,000 0.008 s;" in block
+    assert "dominates" not in growth_of(page)  # there, time is in proportion
+    assert "not always faster" not in growth_of(page)
+
+
+@pytest.mark.parametrize(
+    ("commit", "step", "grows", "why"),
+    [
+        ("a78fcac", 67_200_000, True, True),
+        ("0123456", 67_200_000, True, False),
+        ("0123456", 60_000_000, False, False),
+    ],
+)
+def test_memory_left_behind_is_told_by_the_peaks(
+    page: ModuleType, commit: str, step: int, grows: bool, why: bool
+) -> None:
+    sweep = [{"sweep": "k", **entry(MNIST, k, 0.01)} for k in (1, 4)]
+    sizes = enumerate((1_000, 2_000, 4_000))
+    sweep += [{"sweep": "n", **entry(MNIST, 1, 0.01, n, peak_memory=10**9 + i * step)} for i, n in sizes]
+    block = growth_of(page, points=sweep, commit=commit)
+    assert ("the peak in tensors grows by 67.2 MB from point to point" in block) == grows
+    assert ("workspaces" in block) == why
+
+
+def test_slower_activations_are_explained_only_where_they_are(page: ModuleType) -> None:
+    assert "alone is slower" not in page.blocks(everything())["performance-steps"]
+    ways = steps()
+    ways[1]["rows"][0] = row("mnist-one", entry(MNIST, 1, 1.0, 5_120))
+    slower = page.blocks({f"bench-steps-{number + 1}.json": way for number, way in enumerate(ways)})
+    assert "bfloat16 alone is slower in 1 of 4 columns (0.8 ×), probably" in slower["performance-steps"]
+
+
+def test_history_shows_each_state_with_its_figures(page: ModuleType) -> None:
+    block = page.blocks(everything())["performance-history"]
+    assert cells(block, "before `abc`")[1:] == ["plain", "loop", "K = 1: 1.6 s", "–", "–"]
+    assert cells(block, "`def`")[3:] == ["K = 1: 0.07 s, K = 40: 0.01 s", "–", "2.1 s"]
+    assert "at `def`: one after the other 2.3 s, side by side 2.1 s." in block.replace("\u00a0", " ")
 
 
 def test_a_chart_without_points_does_not_stay_behind(page: ModuleType, tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """Bench files made by hand."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from noiselimit.bench.work import Way
+from noiselimit.spec import RunSpec
 
 Make = Callable[..., dict[str, Any]]
 
@@ -27,6 +31,8 @@ def content() -> Make:
             "changed": None,
             "quick": False,
             "precision": "float32",
+            "kernels": "auto",
+            "graphs": "auto",
             "finished": True,
             "ceilings": {"tflop_per_s": 2.0, "gb_per_s": 10.0, "precision": "float32"},
             "rows": list(rows),
@@ -35,3 +41,29 @@ def content() -> Make:
         }
 
     return make
+
+
+class TrainSpy:
+    """In place of `train`: notes in which way it was asked to train, and reports every epoch at once."""
+
+    def __init__(self) -> None:
+        self.ways: list[Way] = []
+
+    def __call__(
+        self, specs: list[RunSpec], data: Any, *, kernels: str, graphs: str, progress: Any, **_: Any
+    ) -> list[Any]:
+        (precision,) = {spec.precision for spec in specs}
+        self.ways.append(Way(precision, kernels, graphs))
+        for _epoch in range(specs[0].epochs):
+            for row in range(len(specs)):
+                progress(SimpleNamespace(spec=SimpleNamespace(hash=row), record=object(), done=1, total=1))
+        return [SimpleNamespace(failed=False, metrics={"train_examples": 16}) for _spec in specs]
+
+
+@pytest.fixture
+def train_spy(monkeypatch: pytest.MonkeyPatch) -> TrainSpy:
+    """Nothing trains; what would have is noted."""
+    spy = TrainSpy()
+    monkeypatch.setattr("noiselimit.training.train", spy)
+    monkeypatch.setattr("noiselimit.bench.timing.train", spy)
+    return spy

@@ -1,6 +1,11 @@
 """Ratios of two bench files: only of what both measured at the same size."""
 
+from pathlib import Path
+
+import pytest
+
 from noiselimit.bench.compare import compare
+from noiselimit.cli.bench_tables import print_comparison
 
 ROW = {"row": "mnist-one", "seconds": 0.2, "k": 1, "n": 100}
 
@@ -50,6 +55,32 @@ def test_notes_name_what_makes_ratios_doubtful(content):
         "B was interrupted before its last measurement.",
         "B: mnist-one failed (out of memory).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("precision", "bfloat16", "float32 and bfloat16"),
+        ("kernels", "off", "auto and off"),
+        ("graphs", "on", "auto and on"),
+        ("threads", 1, "2 and 1"),
+        ("quick", True, "False and True"),
+    ],
+)
+def test_circumstances_that_differ_are_noted(name, value, said, content):
+    compared = compare(content(ROW), content(ROW, **{name: value}))
+    assert compared["notes"] == [f"A and B differ in {name}: {said}."]
+    assert compared["b"][name] == value
+
+
+def test_another_k_stands_in_the_table(content, capsys):
+    a, b = content({**ROW, "k": 64}), content({**ROW, "k": 128}, {"row": "only-b", "seconds": 1.0, "k": 2})
+    print_comparison(compare(a, b), Path("a"), Path("b"))
+    said = capsys.readouterr().out
+    assert "mnist-one, K = 64 against 128, s per run and epoch " in said
+    assert said.count("against") == 1
+    print_comparison(compare(a, a), Path("a"), Path("a"))
+    assert "against" not in capsys.readouterr().out
 
 
 def test_ceilings(content):

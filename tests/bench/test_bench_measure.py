@@ -1,15 +1,16 @@
 """A whole bench with rows that take no time: what stands in the file, and what a failure leaves."""
 
 import json
-import math
 
 import pytest
 import torch
 
 from noiselimit.bench import measure
+from noiselimit.bench.effort import effort_for
 from noiselimit.bench.measure import Wanted, run_bench
 from noiselimit.bench.result import read_bench
 from noiselimit.bench.rows import ROWS, Row
+from noiselimit.bench.session import Session
 
 CPU = torch.device("cpu")
 
@@ -35,10 +36,19 @@ def test_the_file_holds_what_is_returned(rows, tmp_path):
     content = run_bench(Wanted(CPU, ("digits-step",), quick=True), out)
     assert json.loads(out.read_text()) == json.loads(json.dumps(content))
     assert read_bench(out)["finished"] is True
-    (row,) = content["rows"]
-    assert row["share_of_tflop"] == 1.0 / content["ceilings"]["tflop_per_s"]
-    assert row["share_of_gb"] == 2.0 / content["ceilings"]["gb_per_s"]
     assert {"device", "versions", "commit", "changed", "date", "threads"} <= content.keys()
+
+
+@pytest.mark.parametrize(
+    ("device", "quick", "shares"),
+    [("cpu", False, (0.25, 0.2)), ("cpu", True, (None, None)), ("cuda", True, (0.25, 0.2))],
+)
+def test_shares_are_of_ceilings_that_mean_something(device, quick, shares):
+    stage = measure._Stage("x", 1.0, "points", {}, lambda tell: [entry("x")])
+    session = Session(torch.device(device), 1, effort_for(device, quick=quick))
+    content = {"ceilings": {"tflop_per_s": 4.0, "gb_per_s": 10.0}}
+    (found,) = measure._entries(stage, session, content, lambda share: None)
+    assert (found["share_of_tflop"], found["share_of_gb"]) == shares
 
 
 def test_a_row_that_fails_does_not_end_the_others(rows, tmp_path):
@@ -90,5 +100,5 @@ def test_points_of_a_sweep(monkeypatch, tmp_path):
     content = run_bench(Wanted(CPU, (), ("k",), quick=True), tmp_path / "b.json")
     good, bad = content["points"]
     assert (good["k"], good["seconds"]) == (1, 1.0)
-    assert math.isfinite(good["share_of_tflop"])
+    assert good["share_of_tflop"] is None
     assert bad == {"sweep": "k", "k": 2, "n": None, "failure": "no"}

@@ -45,6 +45,11 @@ def test_targets(tmp_path, content):
     check_target(path)
     path.write_text(json.dumps(content()))
     check_target(path)  # a bench file may be replaced
+    with pytest.raises(InputError, match=r"full measurement .* --out"):
+        check_target(path, quick=True)
+    path.write_text(json.dumps(content(quick=True)))
+    check_target(path, quick=True)
+    check_target(path)  # nothing is lost when a full one replaces it
     with pytest.raises(InputError, match="a folder"):
         check_target(tmp_path)
     with pytest.raises(InputError, match="is no file"):
@@ -65,6 +70,9 @@ def test_targets(tmp_path, content):
             "ceilings",
             "finished",
             "quick",
+            "precision",
+            "kernels",
+            "graphs",
             "row",
             "sweep",
             "seconds",

@@ -1,5 +1,6 @@
 """Which rows are measured where, against which figures; ratios; the best K."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from noiselimit.bench.effort import FULL_CUDA, QUICK_CPU, effort_for
 from noiselimit.bench.ratio_rows import digits_cohort, digits_step, in_turn
 from noiselimit.bench.rows import FIGURES, ROWS, Figures, chosen_rows, figures_for
 from noiselimit.bench.session import Session
+from noiselimit.bench.work import Way
 from noiselimit.errors import InputError
 
 CPU = Session(torch.device("cpu"), 2, QUICK_CPU)
@@ -27,6 +29,8 @@ def test_rows_can_be_named_in_any_order():
         chosen_rows(["mnist-on"], "cpu")
     with pytest.raises(InputError, match="--device cpu"):
         chosen_rows(["digits-step"], "cuda")
+    with pytest.raises(InputError, match="rows is 'none,digits-step': none stands alone"):
+        chosen_rows(["none", "digits-step"], "cpu")
 
 
 def test_figures_hold_only_for_their_device_and_size():
@@ -47,6 +51,10 @@ def test_full_measurements_repeat_enough():
         assert effort.epochs["mnist"] >= 5
         assert effort.epochs["cifar10"] >= 3
         assert effort.examples == {"mnist": 60_000, "cifar10": 50_000}
+
+
+def test_the_best_k_of_a_gpu_is_looked_for_where_it_may_be():
+    assert effort_for("cuda", quick=False).cohort_sizes == (64, 128, 256)
 
 
 def test_ways_take_turns_and_the_first_round_does_not_count():
@@ -109,3 +117,11 @@ def test_the_best_k_counts_and_one_that_fails_does_not():
     assert (entry["k"], entry["seconds"], len(entry["tried"])) == (2, 2.0, 2)
     assert entry["run_epochs_per_second"] == 0.5
     assert entry["failures"] == ["K = 4: out of memory"]
+
+
+@pytest.mark.parametrize(("row", "trainings"), [(digits_cohort, 2 * (1 + 1 + 1)), (digits_step, 2 * 2)])
+def test_ratios_are_of_the_way_of_the_session(row, trainings, train_spy):
+    way = Way("bfloat16", "off", "on")
+    little = replace(QUICK_CPU, repeats=1, digits_runs=1)
+    row(Session(torch.device("cpu"), 2, little, way), lambda share: None)
+    assert train_spy.ways == [way] * trainings

@@ -4,10 +4,13 @@ import sys
 from itertools import count
 
 import pytest
+import torch
 
-from noiselimit.bench.set_up import set_up_entry, timed_lines
+from noiselimit.bench.effort import QUICK_CPU
+from noiselimit.bench.session import Session
+from noiselimit.bench.set_up import set_up, set_up_entry, timed_lines
 from noiselimit.bench.set_up_child import main
-from noiselimit.bench.work import MNIST
+from noiselimit.bench.work import MNIST, Way
 
 
 def test_set_up_is_the_first_epochs_end_less_an_epoch():
@@ -31,5 +34,16 @@ def test_a_process_that_fails_says_why():
 
 
 def test_the_process_that_is_timed_reports_its_epochs_and_examples(capsys):
-    main(["mnist", "20", "10", "cpu", "2"])
+    main(["mnist", "20", "10", "cpu", "2", "auto", "auto", "auto"])
     assert capsys.readouterr().out.splitlines() == ["epoch", "epoch", "examples 16"]
+
+
+def test_the_process_trains_in_the_way_of_the_session(monkeypatch, train_spy):
+    def run_here(command, environment):
+        main(command[3:])
+        return [(1.0, "epoch"), (2.0, "epoch"), (3.0, "examples 16")]
+
+    monkeypatch.setattr("noiselimit.bench.set_up.timed_lines", run_here)
+    way = Way("bfloat16", "off", "on")
+    set_up(Session(torch.device("cpu"), 1, QUICK_CPU, way), lambda share: None)
+    assert train_spy.ways == [way, way]

@@ -2,6 +2,7 @@
 
 from itertools import count
 from statistics import median
+from typing import Any
 
 import pytest
 import torch
@@ -12,8 +13,7 @@ from noiselimit.bench.timing import Timed, time_training
 from noiselimit.bench.work import DIGITS_CE, DIGITS_LIMIT, MNIST
 
 
-@pytest.fixture(scope="module")
-def timed() -> Timed:
+def train_two(**settings: Any) -> Timed:
     ticks = count()
     return time_training(
         DIGITS_LIMIT,
@@ -25,7 +25,13 @@ def timed() -> Timed:
         warm_up=1,
         train_size=64,
         clock=lambda: float(next(ticks)),
+        **settings,
     )
+
+
+@pytest.fixture(scope="module")
+def timed() -> Timed:
+    return train_two()
 
 
 def test_seconds_are_the_median_epoch_after_warming_up_over_k(timed):
@@ -63,19 +69,7 @@ def test_runs_of_a_cohort_differ_by_seed_and_beta_and_never_stop_early():
 
 
 def test_training_may_end_with_the_last_epoch_that_counts(timed):
-    ticks = count()
-    short = time_training(
-        DIGITS_LIMIT,
-        make_data("digits", 0, 0),
-        2,
-        device=torch.device("cpu"),
-        threads=1,
-        epochs=3,
-        warm_up=1,
-        train_size=64,
-        to_the_end=False,
-        clock=lambda: float(next(ticks)),
-    )
+    short = train_two(to_the_end=False)
     assert short.all_seconds == timed.all_seconds
     assert (short.train_examples, short.test_examples) == (timed.train_examples, timed.test_examples)
 

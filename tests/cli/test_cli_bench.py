@@ -43,7 +43,9 @@ def test_a_table_and_a_file(command, measured):
     assert answer.code == 0
     line = next(line for line in answer.out.splitlines() if line.startswith("digits-step"))
     assert line.split()[:6] == ["digits-step", "1", "1079", "0.25", "4", "0.5"]
-    assert line.split()[-3:] == ["1.9", "–", "–"]
+    assert line.split()[6:] == ["–", "3", "–", "1.9", "–", "–"]  # no shares of a quick CPU's ceilings
+    assert "GB/s*" in answer.out
+    assert "* What the counted bytes come to: modelled, not measured by a counter." in answer.out
     assert "Ceilings measured here" in answer.out
     assert "Everything measured is in bench.json" in answer.out
     assert json.loads(Path("bench.json").read_text())["rows"][0]["ratio"] == 1.9
@@ -88,13 +90,21 @@ def test_a_failure_is_told_and_ends_with_1(command, monkeypatch):
         (("--out", "."), "--out is ., a folder"),
         (("--compare", "notes.txt", "notes.txt"), "notes.txt is no bench file"),
         (("--compare", "none.json", "notes.txt"), "none.json is no file"),
-        (("--compare", "a", "b", "--quick"), "leave out"),
+        (("--compare", "a", "b", "--quick", "--rows", "none"), "leave out --rows, --quick."),
+        (("--compare", "a", "b", "--out", "bench.json"), "leave out --out."),
+        (("--compare", "a", "b", "--precision", "auto"), "leave out --precision."),
+        (("--compare", "a", "b", "--device", "cpu"), "leave out --device."),
+        (("--compare", "a", "b", "--kernels", "off"), "leave out --kernels."),
+        (("--compare", "a", "b", "--graphs", "off"), "leave out --graphs."),
+        (("--compare", "a", "b", "--sweep", "k"), "leave out --sweep."),
+        (("--compare", "a", "b", "--quiet"), "leave out --quiet."),
+        (("--rows", "none,digits-step"), "--rows is 'none,digits-step': none stands alone"),
         (("--compare", "a"), "--compare"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(arguments, said, command, measured):
     Path("notes.txt").write_text("mine")
-    device = () if "--device" in arguments else ("--device", "cpu")
+    device = () if {"--device", "--compare"} & set(arguments) else ("--device", "cpu")
     answer = command("bench", *device, *arguments)
     assert answer.code == 2
     assert said in answer.err
@@ -103,6 +113,47 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(arguments, said, comma
     assert measured == []
     assert Path("notes.txt").read_text() == "mine"
     assert [path.name for path in Path().iterdir()] == ["notes.txt"]
+
+
+def test_a_quick_run_does_not_replace_a_full_result(command, measured):
+    command(*STEP, "--quiet")
+    full = {**json.loads(Path("bench.json").read_text()), "quick": False}
+    Path("bench.json").write_text(json.dumps(full))
+    answer = command(*STEP)
+    assert answer.code == 2
+    assert answer.err == (
+        "noiselimit: --out is bench.json, a full measurement that a quick one would replace: "
+        "name another file with --out.\n"
+    )
+    assert json.loads(Path("bench.json").read_text()) == full
+    assert command(*STEP, "--out", "quick.json").code == 0
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_an_interruption_says_where_the_measured_is(command, measured, monkeypatch):
+    monkeypatch.setitem(ROWS, "set-up", Row(interrupt, lambda session: 1.0, ("cpu",)))
+    answer = command(*STEP[:3], "--rows", "digits-step,set-up", "--quick", "--quiet", "--out", "x.json")
+    assert answer.code == 130
+    assert answer.err == (
+        "noiselimit: interrupted; what was measured is in x.json, and the same command measures anew.\n"
+    )
+    assert [row["row"] for row in json.loads(Path("x.json").read_text())["rows"]] == ["digits-step"]
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_an_interruption_before_anything_was_written(older, command, measured, monkeypatch):
+    if older:
+        command(*STEP, "--quiet")
+    monkeypatch.setitem(ROWS, "digits-step", Row(interrupt, lambda session: 1.0, ("cpu",)))
+    answer = command(*STEP, "--quiet")
+    assert answer.code == 130
+    assert answer.err == (
+        "noiselimit: interrupted; nothing was written yet, and the same command measures anew.\n"
+    )
+    assert Path("bench.json").exists() == older
 
 
 def test_compare(command, measured):

@@ -1,6 +1,5 @@
-"""Without a GPU the kernels run in Triton's interpreter, which must be chosen before they are imported."""
+"""Without a GPU the kernels run in Triton's interpreter, which tests/conftest.py chooses."""
 
-import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,7 +23,6 @@ def _mend_interpreter() -> None:
 if find_spec("triton") is None:
     collect_ignore_glob = ["test_*.py"]
 elif not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
     _mend_interpreter()
 
 

@@ -5,7 +5,9 @@ from typing import Any
 
 Content = Mapping[str, Any]
 MEASURES = ("ratio", "set_up_seconds", "seconds")
-CIRCUMSTANCES = ("device", "date", "commit", "changed", "versions", "quick", "threads", "finished")
+DOUBTFUL = ("device", "threads", "quick", "precision", "kernels", "graphs")
+"""Circumstances that should be the same on both sides, or a ratio is of more than the code."""
+CIRCUMSTANCES = (*DOUBTFUL, "date", "commit", "changed", "versions", "finished")
 
 
 def compare(first: Content, second: Content) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def _pair(a: float | None, b: float | None, *, same: bool = True) -> dict[str, f
 
 def _notes(first: Content, second: Content) -> Iterator[str]:
     """What a reader should know before believing a ratio."""
-    for name in ("device", "threads", "quick"):
+    for name in DOUBTFUL:
         if first.get(name) != second.get(name):
             yield f"A and B differ in {name}: {first.get(name)} and {second.get(name)}."
     for letter, content in (("A", first), ("B", second)):

@@ -32,7 +32,7 @@ FULL_CUDA = Effort(
     test_examples=10_000,
     epochs={"mnist": 5, "cifar10": 4, "digits": 5},
     warm_up=2,
-    cohort_sizes=(64, 96, 128),
+    cohort_sizes=(64, 128, 256),
     repeats=5,
 )
 FULL_CPU = Effort(

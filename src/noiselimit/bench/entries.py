@@ -10,7 +10,11 @@ Entry = dict[str, Any]
 
 
 def timed_entry(timed: Timed, cost: Cost, seconds: float | None = None) -> Entry:
-    """A timed cohort; `seconds` per run and epoch if they come from elsewhere than its epochs."""
+    """A timed cohort; `seconds` per run and epoch if they come from elsewhere than its epochs.
+
+    `tflop_per_s` and `gb_per_s` are what the counted operations and bytes come to in that time: modelled
+    from the layers, read from no counter of the device.
+    """
     each = timed.seconds if seconds is None else seconds
     return {
         "seconds": each,
@@ -34,10 +38,15 @@ def timed_entry(timed: Timed, cost: Cost, seconds: float | None = None) -> Entry
     }
 
 
-def with_shares(entry: Entry, ceilings: Mapping[str, Any] | None) -> Entry:
-    """The entry with its shares of the device's ceilings, where it was counted and these were measured."""
+def with_shares(entry: Entry, ceilings: Mapping[str, Any] | None, *, comparable: bool = True) -> Entry:
+    """The entry with its shares of the device's ceilings, where it was counted and these were measured.
+
+    Shares are None where the two are not `comparable`.
+    """
     if ceilings is None or "tflop_per_s" not in entry:
         return entry
+    if not comparable:
+        return {**entry, "share_of_tflop": None, "share_of_gb": None}
     return {
         **entry,
         "share_of_tflop": entry["tflop_per_s"] / ceilings["tflop_per_s"],

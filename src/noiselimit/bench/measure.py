@@ -103,7 +103,9 @@ def _entries(stage: _Stage, session: Session, content: dict[str, Any], tell: Tel
         gc.collect()
         if session.device.type == "cuda":
             torch.cuda.empty_cache()
-    entries = [with_shares(entry, content["ceilings"]) for entry in measured]
+    # A CPU's quick ceilings come from matrices too small to reach any: shares of them mean nothing.
+    comparable = not (session.effort.quick and session.device.type == "cpu")
+    entries = [with_shares(entry, content["ceilings"], comparable=comparable) for entry in measured]
     if stage.entries == "points":
         return entries
     return [_with_figures(entry, session) for entry in entries]

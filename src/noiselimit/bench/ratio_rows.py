@@ -128,4 +128,5 @@ def _timed(
         warm_up=warm_up,
         train_size=session.effort.digits_train,
         first_run=first_run,
+        way=session.way,
     )

@@ -32,17 +32,22 @@ def read_bench(path: Path) -> dict[str, Any]:
     return content
 
 
-def check_target(path: Path) -> None:
-    """Say before anything is measured that the file cannot be written, or is something else's."""
+def check_target(path: Path, *, quick: bool = False) -> None:
+    """Say before anything is measured that the file cannot be written, or holds what should be kept."""
     if path.is_dir():
         raise InputError(f"out is {path}, a folder: name a file.")
     if path.exists():
         try:
-            read_bench(path)
+            older = read_bench(path)
         except InputError:
             raise InputError(
                 f"out is {path}, which exists and is no bench file of this version: name another one."
             ) from None
+        if quick and not older.get("quick"):
+            raise InputError(
+                f"out is {path}, a full measurement that a quick one would replace: "
+                "name another file with --out."
+            )
     make_folder(path.parent)
 
 

@@ -82,8 +82,12 @@ def chosen_rows(names: Sequence[str] | None, device_type: str) -> list[str]:
     """The rows asked for, in the table's order; without a word those usual on the device."""
     if names is None:
         return [name for name, row in ROWS.items() if device_type in row.usual_on]
-    if list(names) == ["none"]:
+    if set(names) == {"none"}:
         return []
+    if "none" in names:
+        raise InputError(
+            f"rows is '{','.join(names)}': none stands alone, so leave out either it or the rest."
+        )
     for name in names:
         if name not in ROWS:
             raise unknown("row", name, [*ROWS, "none"])

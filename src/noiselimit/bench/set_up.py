@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -58,6 +59,7 @@ def _run_child(session: Session, work: Work, caches: Path) -> list[tuple[float, 
         str(session.effort.test_examples),
         str(session.device),
         str(EPOCHS),
+        *astuple(session.way),
     ]
     environment = {**os.environ, **{name: str(caches / name) for name in CACHES}}
     return timed_lines([sys.executable, "-c", CHILD, *arguments], environment)

@@ -5,12 +5,13 @@ from typing import Any, cast
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Arguments: data set, examples, test examples, device, epochs."""
+    """Arguments: data set, examples, test examples, device, epochs; precision, kernels and graphs."""
     from noiselimit.bench.synthetic import make_data
-    from noiselimit.bench.work import DIGITS_LIMIT, MNIST, DataName
+    from noiselimit.bench.work import DIGITS_LIMIT, MNIST, DataName, Way
     from noiselimit.training import train
 
-    name, examples, test_examples, device, epochs = arguments
+    name, examples, test_examples, device, epochs, *ways = arguments
+    way = Way(*ways)
     work = DIGITS_LIMIT if name == "digits" else MNIST
     data = make_data(cast("DataName", name), int(examples), int(test_examples))
 
@@ -18,5 +19,6 @@ def main(arguments: Sequence[str]) -> None:
         if progress.record is not None:
             print("epoch", flush=True)
 
-    (run,) = train(work.specs(1, int(epochs)), data, device=device, progress=say)
+    specs = work.specs(1, int(epochs), precision=way.precision)
+    (run,) = train(specs, data, device=device, kernels=way.kernels, graphs=way.graphs, progress=say)
     print("examples", run.metrics["train_examples"])

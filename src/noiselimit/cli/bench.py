@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
+from noiselimit.cli.bench_comparison import show_comparison
+from noiselimit.cli.bench_interrupted import told_what_is_kept
 from noiselimit.cli.options import Device, Graphs, Json, Kernels, Quiet, names
 
 
 def bench(
+    context: typer.Context,
     device: Device = "auto",
     rows: Annotated[
         str | None, names("Rows to measure, or none. [default: those usual on the device]")
@@ -41,57 +44,41 @@ def bench(
     Says how close that comes to what its hardware allows. Needs no data.
     """
     if compare is not None:
-        _compare(compare, as_json, measuring=rows is not None or sweep is not None or quick)
+        show_comparison(compare, as_json, context)
         return
-    import json
+    with told_what_is_kept(out):
+        import json
 
-    from noiselimit.bench.measure import Wanted, run_bench
-    from noiselimit.bench.result import check_target
-    from noiselimit.bench.rows import chosen_rows
-    from noiselimit.bench.sweeps import chosen_sweeps
-    from noiselimit.bench.work import MNIST, Way
-    from noiselimit.cli.bench_news import bench_news
-    from noiselimit.cli.bench_tables import print_bench
-    from noiselimit.cli.values import several
-    from noiselimit.cohort.device import find_device
-    from noiselimit.cohort.pace import find_pace
-    from noiselimit.errors import InputError
+        from noiselimit.bench.measure import Wanted, run_bench
+        from noiselimit.bench.result import check_target
+        from noiselimit.bench.rows import chosen_rows
+        from noiselimit.bench.sweeps import chosen_sweeps
+        from noiselimit.bench.work import MNIST, Way
+        from noiselimit.cli.bench_news import bench_news
+        from noiselimit.cli.bench_tables import print_bench
+        from noiselimit.cli.values import several
+        from noiselimit.cohort.device import find_device
+        from noiselimit.cohort.pace import find_pace
+        from noiselimit.errors import InputError
 
-    where = find_device(device)
-    find_pace(kernels, graphs, where)  # says what is not there
-    wanted = Wanted(
-        where,
-        tuple(chosen_rows(None if rows is None else several("rows", rows), where.type)),
-        tuple(chosen_sweeps(sweep, where.type)),
-        quick,
-        Way(precision, kernels, graphs),
-    )
-    MNIST.specs(1, 1, precision=precision)  # says what is no precision
-    if not wanted.rows and not wanted.sweeps:
-        raise InputError("rows is 'none', so nothing would be measured: name a row or add --sweep.")
-    check_target(out)
-    with bench_news(quiet) as tell:
-        content = run_bench(wanted, out, tell)
-    if as_json:
-        print(json.dumps(content, indent=2))
-    else:
-        print_bench(content, out)
-    if any("failure" in entry for entry in [*content["rows"], *content["points"]]):
-        raise typer.Exit(1)
-
-
-def _compare(files: tuple[Path, Path], as_json: bool, *, measuring: bool) -> None:
-    import json
-
-    from noiselimit.bench.compare import compare
-    from noiselimit.bench.result import read_bench
-    from noiselimit.cli.bench_tables import print_comparison
-    from noiselimit.errors import InputError
-
-    if measuring:
-        raise InputError("--compare measures nothing: leave out --rows, --sweep and --quick.")
-    compared = compare(*(read_bench(file) for file in files))
-    if as_json:
-        print(json.dumps(compared, indent=2))
-    else:
-        print_comparison(compared, *files)
+        where = find_device(device)
+        find_pace(kernels, graphs, where)  # says what is not there
+        wanted = Wanted(
+            where,
+            tuple(chosen_rows(None if rows is None else several("rows", rows), where.type)),
+            tuple(chosen_sweeps(sweep, where.type)),
+            quick,
+            Way(precision, kernels, graphs),
+        )
+        MNIST.specs(1, 1, precision=precision)  # says what is no precision
+        if not wanted.rows and not wanted.sweeps:
+            raise InputError("rows is 'none', so nothing would be measured: name a row or add --sweep.")
+        check_target(out, quick=quick)
+        with bench_news(quiet) as tell:
+            content = run_bench(wanted, out, tell)
+        if as_json:
+            print(json.dumps(content, indent=2))
+        else:
+            print_bench(content, out)
+        if any("failure" in entry for entry in [*content["rows"], *content["points"]]):
+            raise typer.Exit(1)

@@ -1,6 +1,6 @@
 """A bench, or two side by side, as tables on stdout."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ ROW_COLUMNS = (
     "run-epochs\nper s",
     "TFLOP/s",
     "of\nceiling",
-    "GB/s",
+    "GB/s*",
     "of\nceiling",
     "set-up s\nor ratio",
     "author's\ncode",
@@ -40,6 +40,8 @@ def print_bench(content: Mapping[str, Any], out: Path) -> None:
         f"Ceilings measured here: {ceilings['tflop_per_s']:.3g} TFLOP/s ({ceilings['precision']} matrix "
         f"product), {ceilings['gb_per_s']:.4g} GB/s (copy)."
     )
+    if any("gb_per_s" in entry for entry in [*content["rows"], *content["points"]]):
+        say("* What the counted bytes come to: modelled, not measured by a counter.")
     if content["quick"]:
         say("Measured with --quick: the sizes are small, so these are no figures to quote.")
     print(f"Everything measured is in {out}")
@@ -54,13 +56,19 @@ def print_comparison(compared: Mapping[str, Any], first: Path, second: Path) -> 
         _add(table, f"ceiling, {'TFLOP/s' if ceiling['ceiling'] == 'tflop_per_s' else 'GB/s'}", ceiling)
     units = {"seconds": "s per run and epoch", "set_up_seconds": "s", "ratio": "ratio"}
     for row in compared["rows"]:
-        _add(table, f"{row['row']}, {units[row['measure']]}", row)
+        _add(table, f"{row['row']}{_other_k(row['k'])}, {units[row['measure']]}", row)
     for point in compared["points"]:
         label = f"sweep {point['sweep']}, K = {point['k']}, n = {point['n']}"
         _add(table, f"{label}, s per run and epoch", point)
         if point["peak_memory"]["a"] is not None:
             _add(table, f"{label}, peak bytes", point["peak_memory"])
     say(table, *compared["notes"])
+
+
+def _other_k(sizes: Sequence[float | None]) -> str:
+    """Which K either side has, where both have one and they differ."""
+    a, b = sizes
+    return "" if a is None or b is None or a == b else f", K = {a} against {b}"
 
 
 def _rows(content: Mapping[str, Any]) -> "Table":

@@ -17,6 +17,7 @@ from noiselimit.cli.bound import bound
 from noiselimit.cli.complaints import parser_sentence, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
+from noiselimit.cli.interrupted import Interrupted
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
 from noiselimit.cli.show import show
@@ -87,6 +88,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _interrupted() if code == INTERRUPTED else int(code or 0)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
+    except Interrupted as error:
+        return _interrupted(str(error))
     except (BrokenPipeError, SystemExit) as error:  # the parser and rich turn the first into the second
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             return _refuse(f"code of your own ended the program (SystemExit: {error.code}): repair it first.")
@@ -112,8 +115,8 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _interrupted() -> int:
-    print("noiselimit: interrupted; finished runs are kept, and the same command goes on.", file=sys.stderr)
+def _interrupted(kept: str = "finished runs are kept, and the same command goes on.") -> int:
+    print("noiselimit: interrupted;", kept, file=sys.stderr)
     return INTERRUPTED
 
 

@@ -41,10 +41,10 @@ class FollowingConv2d(nn.Module):
         return functional.conv2d(x, self.weight.to(x.dtype), None, self.stride, self.padding)
 
 
-class FusedBatchNorm2d(nn.Module):
-    """Batch-norm of [B, channels, H, W] that takes a shortcut and ReLU into the same pass."""
+class BatchNormTwin(nn.Module):
+    """Holds what a batch-norm layer does, under the same names; how it computes is for others to say."""
 
-    def __init__(self, layer: nn.BatchNorm2d) -> None:
+    def __init__(self, layer: nn.BatchNorm1d | nn.BatchNorm2d) -> None:
         super().__init__()
         assert layer.momentum is not None
         self.weight, self.bias = layer.weight, layer.bias
@@ -54,6 +54,10 @@ class FusedBatchNorm2d(nn.Module):
         self.running_mean: Tensor
         self.running_var: Tensor
         self.num_batches_tracked: Tensor
+
+
+class FusedBatchNorm2d(BatchNormTwin):
+    """Batch-norm of [B, channels, H, W] that takes a shortcut and ReLU into the same pass."""
 
     def forward(self, x: Tensor, shortcut: Tensor | None = None, relu: bool = False) -> Tensor:
         batch, channels, height, width = x.shape

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from noiselimit.cohort.following import Twins
+from noiselimit.cohort.following import BatchNormTwin, Twins
 from noiselimit.networks.dropout import Dropout
 from noiselimit.networks.network import in_float32
 
@@ -59,18 +59,8 @@ class StackedConv2d(nn.Module):
         return out.view(rows, batch, height, width, -1).movedim(-1, 2)
 
 
-class StackedBatchNorm(nn.Module):
+class StackedBatchNorm(BatchNormTwin):
     """Batch-norm of [K, B, features] or [K, B, channels, H, W] over everything but rows and channels."""
-
-    def __init__(self, layer: nn.BatchNorm1d | nn.BatchNorm2d) -> None:
-        super().__init__()
-        self.weight, self.bias = layer.weight, layer.bias
-        self.eps, self.momentum = layer.eps, layer.momentum
-        for name, buffer in layer.named_buffers():
-            self.register_buffer(name, buffer)
-        self.running_mean: Tensor
-        self.running_var: Tensor
-        self.num_batches_tracked: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
@@ -86,7 +76,6 @@ class StackedBatchNorm(nn.Module):
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        assert self.momentum is not None
         self.num_batches_tracked.add_(1)
         self.running_mean.lerp_(mean, self.momentum)
         self.running_var.lerp_(variance * (count / (count - 1)), self.momentum)
