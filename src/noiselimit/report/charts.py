@@ -6,15 +6,15 @@ style sheet into the SVG, so that it can be a file of its own.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from noiselimit.report.scales import Scale, log_ticks, spread, ticks
-from noiselimit.report.wording import known, legal, percent, plain, shorten
+from noiselimit.report.svg import svg
+from noiselimit.report.svg import text as _text
+from noiselimit.report.wording import known, percent, plain, shorten
 
 WIDTH, HEIGHT = 480, 290
 _TOP, _BOTTOM, _RIGHT = 16, 44, 12
@@ -101,7 +101,7 @@ def line_chart(
             if line.emphasis == emphasis:
                 body.append(_draw(line, parts, x, y))
     body.append(_direct_labels(labelled, x, y, right))
-    return _svg(title, body, standalone)
+    return svg(title, body, standalone, WIDTH, HEIGHT)
 
 
 def histogram(
@@ -112,9 +112,13 @@ def histogram(
     y_label: str,
     span: tuple[float, float],
     bins: int = 28,
+    threshold: tuple[float, str] | None = None,
     standalone: bool = False,
 ) -> str:
-    """SVG of one histogram, or of several stacked upon each other, with a legend if there are several."""
+    """SVG of one histogram, or of several stacked upon each other, with a legend if there are several.
+
+    `threshold` is a labelled value of the span, marked by a line from top to bottom.
+    """
     counts = np.stack([histogram_counts(bars.values, bins, span) for bars in series])
     if counts.sum() == 0:
         return _empty(title, standalone)
@@ -134,9 +138,11 @@ def histogram(
     for column in range(bins):
         if counts[:, column].any():
             body.append(_column(series, counts[:, column], edges[column], edges[column + 1], x, y))
+    if threshold is not None and span[0] <= threshold[0] <= span[1]:
+        body.append(_threshold(x(threshold[0]), threshold[1], x, y))
     if len(series) > 1:
         body.append(_legend(series, x.start))
-    return _svg(title, body, standalone)
+    return svg(title, body, standalone, WIDTH, HEIGHT)
 
 
 def histogram_counts(
@@ -234,6 +240,16 @@ def _column(
     return f"<g>{''.join(shapes)}</g>"
 
 
+def _threshold(place: float, label: str, x: Scale, y: Scale) -> str:
+    """The label stands on the side that has more room."""
+    left = place - x.start > x.end - place
+    return (
+        f'<line class="threshold" x1="{place:.1f}" x2="{place:.1f}" y1="{y.end:.1f}" y2="{y.start:.1f}"/>'
+        f'<text class="label halo{" y" if left else ""}" x="{place + (-6 if left else 6):.1f}" '
+        f'y="{y.end + 12:.1f}">{_text(label)}</text>'
+    )
+
+
 def _legend(series: Sequence[Bars], place: float) -> str:
     shapes = []
     for bars in series:
@@ -280,20 +296,4 @@ def _axis_titles(x: Scale, x_label: str, y_label: str) -> str:
 
 def _empty(title: str, standalone: bool) -> str:
     nothing = f'<text class="tick x" x="{WIDTH / 2}" y="{HEIGHT / 2}">no values were recorded</text>'
-    return _svg(title, [nothing], standalone)
-
-
-def _svg(title: str, body: Sequence[str], standalone: bool) -> str:
-    style = ""
-    if standalone:
-        sheet = files("noiselimit.report").joinpath("chart.css").read_text("utf-8")
-        style = f'<style>{sheet}</style><rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>'
-    size = f' width="{WIDTH}" height="{HEIGHT}"' if standalone else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {HEIGHT}"{size} '
-        f'role="img" aria-label="{_text(title)}"><title>{_text(title)}</title>{style}{"".join(body)}</svg>\n'
-    )
-
-
-def _text(text: str) -> str:
-    return escape(legal(text))
+    return svg(title, [nothing], standalone, WIDTH, HEIGHT)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from noiselimit.files import atomic_file
@@ -31,12 +32,9 @@ def write_report(path: Path, report: Report) -> None:
 
 def render(report: Report) -> str:
     """The page. Every text that came from data is escaped; the same report gives the same page."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    page = environment.from_string(_file("report.html")).render(
+    return fill(
+        "report.html",
         report=report,
-        style=Markup(_file("chart.css") + _file("style.css")),
         table=_table(report.runs),
         curves=[(curve.heading, Markup(curve.svg)) for curve in _curves(report)],
         curve_hint=curve_hint(report),
@@ -44,7 +42,20 @@ def render(report: Report) -> str:
         suspects=[_card(suspect) for suspect in report.suspects],
         suspect_hint=_suspect_hint(report.suspects),
     )
-    return legal(page)
+
+
+def fill(template: str, **values: Any) -> str:
+    """The page of a template of this folder: what is not Markup is escaped, the style sheets are added."""
+    environment = Environment(
+        loader=FunctionLoader(_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,  # of the parts that a template includes
+    )
+    style = Markup(_file("chart.css") + _file("style.css"))
+    return legal(environment.get_template(template).render(style=style, **values))
 
 
 def _file(name: str) -> str:
