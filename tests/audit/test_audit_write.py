@@ -108,9 +108,14 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, overwrite: bool) -> Non
     if overwrite:
         write_audit(out, audit, p, data)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(KeyboardInterrupt), audit_folder(out, overwrite=overwrite) as temporary:
-        (temporary / "label_issues.csv").write_text("half")
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with audit_folder(out, overwrite=overwrite) as temporary:
+            (temporary / "label_issues.csv").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     with pytest.raises(InputError, match="same data"):
         write_audit(out, audit, p[1:], data, overwrite=overwrite)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -28,7 +28,7 @@ WRITTEN = frozenset({PARQUET, CSV, PRED_PROBS, REPORT})
 def write_audit(
     folder: Path, audit: Audit, pred_probs: Any, data: DataSet, *, overwrite: bool = False
 ) -> None:
-    """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C], all in data order, or nothing."""
+    """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C] in data order, or nothing."""
     with audit_folder(folder, overwrite=overwrite) as temporary:
         write_audit_files(temporary, audit, pred_probs, data)
 
@@ -39,8 +39,9 @@ def write_audit_files(folder: Path, audit: Audit, pred_probs: Any, data: DataSet
     shape = len(data.examples), data.examples.classes
     if probabilities.shape != shape or len(audit.table) != shape[0]:
         raise InputError(
-            f"{data.name} has {shape[0]} examples of {shape[1]} classes, but the audit has {len(audit.table)} "
-            f"rows and pred_probs have shape {list(probabilities.shape)}: give those of the same data."
+            f"{data.name} has {shape[0]} examples of {shape[1]} classes, but the audit has "
+            f"{len(audit.table)} rows and pred_probs have shape {list(probabilities.shape)}: "
+            "give those of the same data."
         )
     table = issue_table(audit, data)
     pyarrow.parquet.write_table(table, folder / PARQUET)
@@ -70,7 +71,7 @@ def called(labels: "pd.Series[Any]", class_names: Sequence[str]) -> npt.NDArray[
         numbers = labels.fillna(len(class_names)).to_numpy(np.int64)
         known = missing | ((numbers >= 0) & (numbers < len(class_names)))
     else:
-        numbers = pd.Index(class_names).get_indexer(labels)
+        numbers = pd.Index(class_names).get_indexer(pd.Index(labels))
         numbers[missing] = len(class_names)
         known = numbers >= 0
     if not known.all():
@@ -92,13 +93,13 @@ def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
     others = sorted(entry.name for entry in folder.iterdir() if entry.name not in WRITTEN or entry.is_dir())
     if others:  # a slip such as --out . must not cost anybody his files
         raise InputError(
-            f"{folder}: holds {others[0]}, which no audit wrote, so it is not overwritten; name another folder."
+            f"{folder}: holds {others[0]}, which no audit wrote, so it is not replaced; name another folder."
         )
 
 
 @contextmanager
 def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder to fill; it becomes `folder`, in place of an older audit, when all went well."""
+    """Yield a temporary folder to fill; it becomes `folder`, in place of an older audit, if all goes well."""
     folder = folder.resolve()
     check_audit_folder(folder, overwrite=overwrite)
     if not folder.exists():
@@ -127,7 +128,7 @@ def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 def _write_probabilities(path: Path, probabilities: npt.NDArray[np.floating[Any]]) -> None:
-    """Piece by piece as float32; every row is divided by its sum first, so that it sums to 1 but for rounding."""
+    """Piece by piece as float32; rows are divided by their sums, so that they sum to 1 but for rounding."""
     target = np.lib.format.open_memmap(path, "w+", np.float32, probabilities.shape)
     for piece in pieces(*probabilities.shape):
         part = np.clip(np.asarray(probabilities[piece], np.float64), 0.0, 1.0)

@@ -114,7 +114,7 @@ def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
     return pyarrow.csv.read_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
-        parse_options=pyarrow.csv.ParseOptions(delimiter=_separator(path), newlines_in_values=True),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types={name: pyarrow.string() for name in text_columns},
             true_values=[],  # else 'true' and 'True' would be one name here and two in a column with more
@@ -123,14 +123,14 @@ def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
     )
 
 
-def _separator(path: Path) -> str:
+def separator(path: Path) -> str:
     """The one of comma, semicolon and tab that occurs most often between the column names."""
     if path.suffix.lower() == ".tsv":
         return "\t"
     with path.open("rb") as file:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
     unquoted = re.sub(rb'"[^"]*"', b"", header[0]) if header else b""
-    return max(",;\t", key=lambda separator: unquoted.count(separator.encode()))
+    return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))
 
 
 def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:

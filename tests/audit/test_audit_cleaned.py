@@ -1,0 +1,246 @@
+"""Cleaned copies: only flagged rows change, and the source never."""
+
+import io
+import os
+import string
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from noiselimit.audit.cleaned import Cleaned, write_cleaned
+from noiselimit.audit.issues import Audit, Steering, audit_probabilities
+from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.reading import Reading
+from noiselimit.data.sources import load_data
+from noiselimit.errors import InputError
+
+DATA = DataSet("any", make_examples(np.zeros((2, 2)), [0, 1]))
+
+
+def flagging(labels: Any, suggested: Any, flagged: Any, classes: int | None = None) -> Audit:
+    """An audit that flags these rows and suggests these labels."""
+    labels, suggested, flagged = np.asarray(labels), np.asarray(suggested), np.asarray(flagged, bool)
+    p = np.eye(classes or int(max(labels.max(), suggested.max())) + 1)[np.where(flagged, suggested, labels)]
+    audit = audit_probabilities(labels, p, Steering(budget=0))
+    audit.table["is_label_issue"] = flagged
+    return audit
+
+
+cell_text = st.text(alphabet=string.ascii_letters + ' ,;"\n\r.é', max_size=6)
+plain_text = st.text(alphabet=string.digits + '.eE+-x"', max_size=6).filter(lambda text: text[:1] != '"')
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+cell = st.one_of(plain_text, cell_text.map(quoted))
+rows = st.lists(
+    st.tuples(cell, st.integers(0, 2), st.integers(0, 2), st.booleans(), cell), min_size=2, max_size=12
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows,
+    st.sampled_from(",;\t"),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_csv_keeps_every_other_character(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, int, int, bool, str]],
+    mark: str,
+    end: str,
+    last_end: bool,
+    blank: bool,
+    bom: bool,
+) -> None:
+    labels, suggested, flagged = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
+    assume(set(labels) == {0, 1, 2} and not (bom and blank))
+    names = ["cat", '"a, ""b""\n;c"', '"d"']
+
+    def lines(use: Any) -> list[str]:
+        return [mark.join((row[0], names[label], row[4], "0.10")) for row, label in use]
+
+    def text(body: list[str]) -> str:
+        head = mark.join(("x", '"the label"', "y", "z"))
+        return ("\ufeff" if bom else "") + (end * blank) + head + end + end.join(body)
+
+    folder = tmp_path_factory.mktemp("csv")
+    source, target = folder / "a.csv", folder / "b.csv"
+    source.write_bytes((text(lines(zip(rows, labels, strict=True))) + end * last_end).encode())
+    before = source.read_bytes()
+    audit = flagging(labels, suggested, flagged, 3)
+
+    done = write_cleaned(source, target, audit, "relabel", data=DATA, label="the label")
+    wanted = np.where(flagged, suggested, labels)
+    assert target.read_bytes().decode() == text(lines(zip(rows, wanted, strict=True))) + end * last_end
+    assert done == Cleaned(len(rows), 0, int((wanted != labels).sum()))
+
+    write_cleaned(source, target, audit, "drop", data=DATA, label="the label", overwrite=True)
+    left = [(row, row[1]) for row in rows if not row[3]]
+    assert target.read_bytes().decode().rstrip("\r\n") == text(lines(left)).rstrip("\r\n")
+    options = pyarrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True)
+    kinds = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(("x", "the label", "y", "z"), "string"))
+    old, new = (
+        pyarrow.csv.read_csv(io.BytesIO(content), parse_options=options, convert_options=kinds)
+        for content in (before, target.read_bytes())
+    )
+    assert new.equals(old.filter(pyarrow.array(~flagged)))
+    assert source.read_bytes() == before
+
+
+def test_a_csv_through_reading_and_back(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.csv", tmp_path / "b.csv"
+    source.write_text("x,kind,y\n1e0,01,0.10\n2.50,02,.5\n\n3, 01,1E-3\n4,02,7\n5,01,8\n")
+    data = load_data(source, reading=Reading(label="kind"))
+    audit = flagging(data.examples.labels, [0, 1, 0, 0, 1], [0, 0, 0, 1, 1])
+    write_cleaned(source, target, audit, "relabel", data=data, label="kind")
+    assert target.read_text() == "x,kind,y\n1e0,01,0.10\n2.50,02,.5\n\n3, 01,1E-3\n4,01,7\n5,02,8\n"
+    read = load_data(target, reading=Reading(label="kind")).examples
+    assert read.labels.tolist() == [0, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        pd.Series([3, 5, 3, 5, 3, 7], dtype="int8"),
+        pd.Series(["a", "b", "a", "b", "a", "c"]),
+        pd.Series(["a", "b", "a", "b", "a", "c"], dtype="category"),
+        pd.Series([1.0, 2.0, 1.0, 2.0, 1.0, 3.0], dtype="float32"),
+    ],
+    ids=lambda series: str(series.dtype),
+)
+def test_parquet_keeps_types(tmp_path: Path, label: "pd.Series[Any]") -> None:
+    frame = pd.DataFrame(
+        {
+            "x": np.float32([0.1, 0.2, np.nan, 4, 5, 6]),
+            "label": label,
+            "when": pd.date_range("2020", periods=6, unit="ns"),
+            "some": pd.array([1, None, 3, 4, 5, 6], dtype="Int16"),
+        }
+    )
+    source, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pandas(frame), source, row_group_size=2)
+    audit = flagging([0, 1, 0, 1, 0, 2], [0, 2, 0, 1, 1, 2], [0, 1, 0, 0, 1, 0])
+    old = pyarrow.parquet.read_table(source)
+    write_cleaned(source, target, audit, "relabel", data=DATA)
+    new = pyarrow.parquet.read_table(target)
+    assert new.schema.equals(old.schema, check_metadata=True)
+    wanted = frame.assign(label=label.take([0, 5, 2, 3, 1, 5]).to_numpy())
+    assert pd.read_parquet(target)["label"].tolist() == wanted["label"].tolist()
+    assert new.drop_columns("label").equals(old.drop_columns("label"))
+    write_cleaned(source, target, audit, "drop", data=DATA, overwrite=True)
+    assert pyarrow.parquet.read_table(target).equals(old.take([0, 2, 3, 5]))
+    assert pd.read_parquet(target)["label"].dtype == pd.read_parquet(source)["label"].dtype
+
+
+def test_row_numbers_that_have_a_name_stay_with_their_rows(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    frame = pd.DataFrame({"x": [1, 2, 3], "label": [0, 1, 0]}, index=pd.RangeIndex(10, 40, 10, name="id"))
+    frame.to_parquet(source)
+    write_cleaned(source, target, flagging([0, 1, 0], [1, 1, 0], [1, 0, 0]), "drop", data=DATA)
+    read = pd.read_parquet(target)
+    assert read.index.tolist() == [20, 30]
+    assert read.index.name == "id"
+    assert read["x"].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("kind", ["int16", "U"])
+def test_npz_shortens_what_belongs_to_examples(tmp_path: Path, save: Any, kind: str) -> None:
+    source, target = tmp_path / "a.npz", tmp_path / "b.npz"
+    labels = np.array([0, 1, 0, 1])
+    given = labels.astype(kind) if kind != "U" else np.array(["cat", "dog"])[labels]
+    arrays = {
+        "X": np.arange(8, dtype="float32").reshape(4, 2),
+        "y": given,
+        "weights": np.ones(4),
+        "labels_other": given[::-1],
+        "id": np.array(["a", "b", "c", "d"]),
+        "X_test": np.zeros((4, 2), "float32"),
+        "y_test": given,
+        "note": np.array(3),
+        "class_names": np.array(["cat", "dog"]),
+    }
+    save(source, **arrays)
+    audit = flagging(labels, [1, 1, 0, 1], [1, 0, 0, 1])
+    write_cleaned(source, target, audit, "drop", data=load_data(source))
+    write_cleaned(source, tmp_path / "c.npz", audit, "relabel", data=load_data(source))
+    with np.load(target) as dropped, np.load(tmp_path / "c.npz") as relabelled:
+        assert dropped.files == relabelled.files == list(arrays)
+        for name, array in arrays.items():
+            per_example = name in ("X", "y", "weights", "labels_other", "id")
+            np.testing.assert_array_equal(dropped[name], array[[1, 2]] if per_example else array)
+            np.testing.assert_array_equal(relabelled[name], array[[1, 1, 2, 3]] if name == "y" else array)
+            assert dropped[name].dtype == relabelled[name].dtype == array.dtype
+    assert load_data(target).examples.labels.tolist() == [1, 0]
+
+
+def test_class_folders_become_a_list(tmp_path: Path) -> None:
+    folder = tmp_path / "pets"
+    folder.mkdir()
+    names = ["cat/1.png", "cat/2, é.png", "dog/1.png"]
+    data = DataSet(
+        "pets", make_examples(np.zeros((3, 2)), [0, 0, 1], class_names=["cat", "dog"], names=names)
+    )
+    audit = flagging([0, 0, 1], [0, 1, 1], [0, 1, 0])
+    target = tmp_path / "list.csv"
+    assert write_cleaned(folder, target, audit, "relabel", data=data) == Cleaned(3, 0, 1)
+    read = pd.read_csv(target)
+    assert read.to_dict("list") == {"path": names, "label": ["cat", "dog", "dog"]}
+    assert write_cleaned(folder, target, audit, "drop", data=data, overwrite=True) == Cleaned(2, 1, 0)
+    assert pd.read_csv(target)["path"].tolist() == [names[0], names[2]]
+    with pytest.raises(InputError, match="inside the source"):
+        write_cleaned(folder, folder / "list.csv", audit, data=data)
+    with pytest.raises(InputError, match="no class folders"):
+        write_cleaned(folder, target, audit, data=DATA, overwrite=True)
+
+
+def test_complaints_leave_nothing_behind(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    content = "x,label\n1,u\n2,v\n3,u\n"
+    source.write_text(content)
+    os.link(source, tmp_path / "link.csv")
+    audit = flagging([0, 1, 0], [0, 1, 1], [0, 0, 1])
+    files = sorted(tmp_path.iterdir())
+
+    def refused(words: str, target: str = "b.csv", audit: Audit = audit, fix: Any = "drop", **more: Any):
+        with pytest.raises(InputError, match=words):
+            write_cleaned(source, tmp_path / target, audit, fix, data=DATA, **more)
+        assert sorted(tmp_path.iterdir()) == files
+        assert source.read_text() == content
+
+    refused("the source itself", "a.csv", overwrite=True)
+    refused("the source itself", "link.csv", overwrite=True)
+    refused("the source itself", "../" + tmp_path.name + "/a.csv", overwrite=True)
+    refused(r"ends in \.csv", "b.parquet")
+    refused("did you mean 'relabel'", fix="relable")
+    refused("there is no column 'kind'", label="kind")
+    refused("3 rows but the audit has 2", audit=flagging([0, 1], [0, 1], [0, 1]))
+    refused("row 2 is not the one that was audited", audit=flagging([0, 1, 1], [0, 1, 1], [0, 1, 0]))
+    refused("no row has label '2'", audit=flagging([0, 1, 0], [0, 1, 2], [0, 0, 1]), fix="relabel")
+    (tmp_path / "b.csv").write_text("mine")
+    files.append(tmp_path / "b.csv")
+    files.sort()
+    refused("exists")
+
+
+def test_rows_without_a_label_stay(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pd.DataFrame({"x": [1, 2, 3, 4], "label": ["u", None, "v", "u"]}).to_parquet(source)
+    p = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]])
+    audit = audit_probabilities(["u", None, "v", "u"], p, Steering(budget=1))
+    write_cleaned(source, target, audit, "relabel", data=DATA)
+    assert pyarrow.parquet.read_table(target)["label"].to_pylist() == ["u", None, "v", "v"]
