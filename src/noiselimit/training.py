@@ -27,6 +27,7 @@ from noiselimit.errors import InputError
 from noiselimit.files import make_folder
 from noiselimit.machine import available_cores
 from noiselimit.networks import Role
+from noiselimit.runs.averaged import require_averaged
 from noiselimit.runs.folder import load_run, write_run
 from noiselimit.runs.outcome import make_run
 from noiselimit.runs.run import Run
@@ -57,6 +58,7 @@ def train(
     threads_per_block: int = 1,
     kernels: str = "auto",
     graphs: str = "auto",
+    averaged: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
     """Train every spec and return the runs in the order of the specs.
@@ -68,6 +70,8 @@ def train(
     cores) are used in blocks of `threads_per_block`; with one thread per block, results do not depend on what
     else is trained beside. On a GPU, `kernels` and `graphs` ('auto', 'on' or 'off') say whether our own
     kernels are used and whether steps are recorded and replayed; what fails falls back with a `Notice`.
+    `averaged` also averages the networks' probabilities over the second half of the epochs (`Run.averaged`),
+    in 4 bytes × examples × classes of the device's memory for each network; it changes nothing in training.
     """
     given = [specs] if isinstance(specs, RunSpec) else list(specs)
     if not given or not all(isinstance(spec, RunSpec) for spec in given):
@@ -84,6 +88,8 @@ def train(
 
     by_hash = {spec.hash: spec for spec in bound}
     runs = {spec.hash: run for spec in by_hash.values() if (run := _find_run(spec, folder)) is not None}
+    for run in runs.values() if averaged else ():
+        require_averaged(run)
     missing = [spec for spec in by_hash.values() if spec.hash not in runs]
     for parent in {spec.hash: spec for spec in map(parent_spec, missing) if spec is not None}.values():
         by_hash[parent.hash] = parent
@@ -104,7 +110,7 @@ def train(
     tally = _Tally(by_hash, progress)
     for spec_hash in runs:
         tally.ended(by_hash[spec_hash])
-    workshop = _Workshop(data, folder, where, cores, threads_per_block, pace, prepared, tally)
+    workshop = _Workshop(data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally)
     for generation in (
         [spec for spec in missing if spec.parent is None],
         [spec for spec in missing if spec.parent is not None],
@@ -144,6 +150,7 @@ class _Workshop:
     threads: int
     threads_per_block: int
     pace: Pace
+    averaged: bool
     prepared: Mapping[str, PreparedRun]
     tally: "_Tally"
 
@@ -186,6 +193,7 @@ class _Workshop:
             threads_per_block=self.threads_per_block,
             pace=self.pace,
             listener=Listener(lambda row, record: self.tally.epoch(specs[row], record), on_finished),
+            averaged=self.averaged,
         )
         return runs
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from noiselimit.cohort.averages import Averages, is_averaged
 from noiselimit.cohort.batches import batch_bounds
 from noiselimit.cohort.block_data import BlockData, InputBatch
 from noiselimit.cohort.build import build_networks
@@ -39,10 +40,13 @@ class Block:
         parents: Sequence[State | None],
         noise_entropies: Sequence[float | None],
         pace: Pace = PLAIN_PACE,
+        *,
+        averaged: bool = False,
     ) -> None:
         """`parents`: for each spec the classifier of the run it starts from, or None.
 
         `noise_entropies`: H(y|x) of each spec's training labels in bits, where it is known.
+        `averaged`: whether probabilities are averaged over epochs, which changes nothing in training.
         """
         classes = len(class_names)
         order = sorted(range(len(specs)), key=lambda i: (not _needs_predictor(specs[i]), specs[i].method))
@@ -61,6 +65,10 @@ class Block:
         """Rows that are done but take part until it pays to leave them out."""
         ordered_parents = [parents[i] for i in order]
         self.networks = build_networks(self.specs, ordered_parents, input_shape, classes, device, pace)
+        self.averages: Averages | None = None
+        if averaged:
+            parts = len(data.train), len(data.validation)
+            self.averages = Averages.zeros(len(order), self.networks.predictors, *parts, classes, device)
         self.transitions = self._transitions(class_names)
         self._arrange()
 
@@ -124,7 +132,7 @@ class Block:
 
     def rehearse_evaluation(self, rows: int) -> None:
         """Evaluate once in pieces as large as among so many rows, to see what that needs."""
-        accuracy_and_loss(self.networks, replace(self.data, evaluated_rows=rows), self.data.selection)
+        self._validate(replace(self.data, evaluated_rows=rows), averaged=self.averages is not None)
 
     def _leaving_pays(self, epoch: int, seconds: float) -> bool:
         """Whether leaving idle rows out saves more time than recording the step anew will take."""
@@ -139,6 +147,8 @@ class Block:
         No step waits for the device.
         """
         self.epoch.begin(epoch, self.specs, self.data.train)
+        if self.averages is not None:
+            self.averages.begin(epoch, self.specs)
         for own, rates in zip(self.rates, self.networks.rates(self.epoch.rates), strict=True):
             own.copy_(rates)
         bounds = batch_bounds(len(self.data.train), self.specs[0].batch_size)
@@ -167,12 +177,27 @@ class Block:
         self.epoch.totals.add(
             own, logits, predicted, batch.labels, batch.wrong, step, kernels=self.pace.kernels
         )
+        if self.averages is not None:
+            self.averages.add_trained(batch.positions, logits, predicted)
         step.add_(1)
+
+    def _validate(self, data: BlockData, *, averaged: bool) -> tuple[Tensor, Tensor]:
+        """Accuracy and loss on what chooses the epoch; `averaged`: the averages get the validation part's."""
+        if averaged and not data.selects_by_validation:
+            averaged = False
+            if len(data.validation):
+                accuracy_and_loss(self.networks, data, data.validation, self._average)
+        return accuracy_and_loss(self.networks, data, data.selection, self._average if averaged else None)
+
+    def _average(self, batch: InputBatch, logits: Tensor) -> None:
+        assert self.averages is not None
+        self.averages.add_validated(batch.positions, logits, self.networks.predicted(batch.inputs))
 
     def _close_epoch(self, epoch: int, on_epoch: Callable[[int, Record], None]) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
         data, totals = self.data, self.epoch.totals
-        validated = accuracy_and_loss(self.networks, data, data.selection)
+        averaged = self.averages is not None and any(is_averaged(spec, epoch) for spec in self.specs)
+        validated = self._validate(data, averaged=averaged)
         tested = accuracy_and_loss(self.networks, data, data.test)[0] if data.test else None
         validation_accuracy, validation_loss = (values.tolist() for values in validated)
         test_accuracy = [None] * len(self.specs) if tested is None else tested.tolist()
@@ -229,6 +254,7 @@ class Block:
                 predictor=predictor,
                 best={name: scores[k] for name, scores in best.items()},
                 last=last[k],
+                averaged=self.averages.of_row(i, last[k]) if self.averages and not failures[i] else None,
                 transition=self.transitions[i],
             )
 
@@ -244,6 +270,8 @@ class Block:
             self.steps.forget()
             self.data = self.data.keep(rows)
             self.networks.keep(rows)
+            if self.averages is not None:
+                self.averages = self.averages.keep(rows)
             self._arrange()
 
 

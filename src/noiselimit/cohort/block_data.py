@@ -67,6 +67,8 @@ class InputBatch:
     """float32 [K, B] or None."""
     wrong: Tensor | None
     """bool [K, B] or None."""
+    positions: Tensor
+    """int64 [K, B]: which examples of the part these are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,11 @@ class BlockData:
     """What it makes them as; torch's make float32."""
     evaluated_rows: int | None = None
     """Rows that the pieces of an evaluation are cut for; None: as many as there are."""
+
+    @property
+    def selects_by_validation(self) -> bool:
+        """Whether the validation examples choose the epoch, by whatever labels, and not a part of its own."""
+        return self.selection.inputs is self.validation.inputs
 
     def select(self, part: Part, positions: Tensor, views: Views | None = None) -> InputBatch:
         """The examples at these positions [K, B] of a part that is in memory; `views` [K, B] augment them."""
@@ -141,6 +148,7 @@ class BlockData:
             part.labels.gather(1, positions),
             None if part.weights is None else part.weights.gather(1, positions),
             None if part.wrong is None else part.wrong.gather(1, positions),
+            positions,
         )
 
     def whole(self, part: Part) -> Iterator[InputBatch]:

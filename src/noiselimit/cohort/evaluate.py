@@ -1,20 +1,25 @@
 """Measuring the rows of a block on one part of their data, in evaluation mode."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from noiselimit.cohort.block_data import BlockData, Part
+from noiselimit.cohort.block_data import BlockData, InputBatch, Part
 from noiselimit.cohort.outcome import Scores
 from noiselimit.cohort.pair import NetworkPair
 from noiselimit.methods.method import log_likelihood
 
 
-def accuracy_and_loss(networks: NetworkPair, data: BlockData, part: Part) -> tuple[Tensor, Tensor]:
+def accuracy_and_loss(
+    networks: NetworkPair,
+    data: BlockData,
+    part: Part,
+    hear: Callable[[InputBatch, Tensor], None] | None = None,
+) -> tuple[Tensor, Tensor]:
     """float64 [K], [K]: exact accuracy and mean cross-entropy of each row's classifier on the given labels.
 
-    Both stay on the device, so that nothing waits for them.
+    Both stay on the device, so that nothing waits for them. `hear` gets every batch with its logits.
     """
     correct = torch.zeros(len(part.index), dtype=torch.int64, device=part.index.device)
     loss = torch.zeros(len(part.index), dtype=torch.float64, device=part.index.device)
@@ -22,6 +27,8 @@ def accuracy_and_loss(networks: NetworkPair, data: BlockData, part: Part) -> tup
         logits, labels = networks.said(batch.inputs), batch.labels
         correct += (logits.argmax(-1) == labels).sum(1)
         loss -= log_likelihood(logits, labels).to(torch.float64).sum(1)
+        if hear is not None:
+            hear(batch, logits)
     return correct.to(torch.float64) / len(part), loss / len(part)
 
 

@@ -38,6 +38,8 @@ class Finished:
     """Part name → scores at the best epoch: train, validation and, if there is one, test."""
     last: Scores | None = None
     """Scores of the training part at the last epoch. A run that could not begin has none of these."""
+    averaged: Mapping[str, Scores] | None = None
+    """train, validation → mean scores over the second half of the epochs, where they were asked for."""
     transition: Tensor | None = None
     """[C, C] that the method corrected by, if it did."""
 

@@ -78,6 +78,13 @@ class NetworkPair:
         """Inputs [K, B, ...] → logits [K, B, C] of the classifiers, in evaluation mode."""
         return self.stacks[0].logits(inputs, slice(0, self.classifiers))
 
+    def predicted(self, inputs: Tensor) -> Tensor | None:
+        """Inputs [K, B, ...] → logits [P, B, C] of the predictors, likewise; None where there are none."""
+        if not self.predictors:
+            return None
+        first = self.classifiers if self._joint else 0
+        return self.stacks[-1].logits(inputs[: self.predictors], slice(first, first + self.predictors))
+
     def probabilities(
         self, inputs: Tensor, rows: Sequence[int], *, best: bool
     ) -> tuple[Tensor, Tensor | None]:

@@ -6,6 +6,7 @@ history.jsonl        one line per epoch
 metrics.json         the outcome
 weights.safetensors  best-epoch weights, names prefixed by classifier. and predictor.
 outputs.parquet      one row per example
+averaged.safetensors mean probabilities over the second half of the epochs, where they were asked for
 """
 
 import dataclasses
@@ -24,6 +25,7 @@ from torch import Tensor
 from noiselimit.data.table import Table
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, json_text
+from noiselimit.runs.averaged import write_averaged
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.spec import RunSpec
 
@@ -126,6 +128,8 @@ def _write_contents(folder: Path, contents: RunContents) -> None:
     }
     save_tensors(tensors, folder / "weights.safetensors")
     contents.outputs.to_parquet(folder / "outputs.parquet", index=False)
+    if contents.averaged is not None:
+        write_averaged(folder, contents.averaged)
 
 
 def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:

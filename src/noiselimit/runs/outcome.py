@@ -11,6 +11,7 @@ from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import highest_value
 from noiselimit.runs import scores
+from noiselimit.runs.averaged import make_averaged
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.spec import RunSpec
 
@@ -34,7 +35,7 @@ def make_run(
     contents = None
     if finished.best_epoch > 0 and finished.classifier is not None:
         weights = Weights(finished.classifier, finished.predictor)
-        contents = RunContents(weights, _outputs(prepared, finished))
+        contents = RunContents(weights, _outputs(prepared, finished), make_averaged(prepared, finished))
     return Run(spec, info, finished.history, metrics, in_memory=contents, trusted=True)
 
 

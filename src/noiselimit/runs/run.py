@@ -69,12 +69,25 @@ class Weights:
 
 
 @dataclass(frozen=True, eq=False)
+class Averaged:
+    """Mean probabilities over the second half of the epochs, of the training and validation examples."""
+
+    index: npt.NDArray[np.int64]
+    """[n]: positions in the data, ascending."""
+    classifier: npt.NDArray[np.float32]
+    """[n, C]."""
+    predictor: npt.NDArray[np.float32] | None
+    """[n, C]; None for methods without one."""
+
+
+@dataclass(frozen=True, eq=False)
 class RunContents:
     """The large things of a run, as long as it has no folder to read them from."""
 
     weights: Weights
     outputs: pd.DataFrame
     """One row per example; see docs/run-folder.md for the columns."""
+    averaged: Averaged | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +132,18 @@ class Run:
         from noiselimit.runs.folder import read_outputs
 
         return self.in_memory.outputs if self.in_memory else read_outputs(self._folder())
+
+    @cached_property
+    def averaged(self) -> Averaged | None:
+        """Mean probabilities over the second half of the epochs; None unless trained with averaged=True.
+
+        None as well where training failed or stopped before that half.
+        """
+        from noiselimit.runs.averaged import read_averaged
+
+        if self.in_memory is not None:
+            return self.in_memory.averaged
+        return None if self.path is None else read_averaged(self.place)
 
     def _folder(self) -> Path:
         if self.path is None or self.metrics["best_epoch"] == 0:

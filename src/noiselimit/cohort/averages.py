@@ -1,0 +1,112 @@
+"""Probabilities averaged over the second half of a run's epochs: they tell wrong labels from right ones
+better than those of its best or of its last epoch.
+
+Of a training example they are what the steps compute anyway, so that no pass over the data is added; of a
+validation example they are those of the evaluation that ends an epoch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from noiselimit.cohort.outcome import Scores
+from noiselimit.spec import RunSpec
+
+
+def is_averaged(spec: RunSpec, epoch: int) -> bool:
+    """Whether this epoch, counted from 1, is in the second half of those planned; of an odd number the middle
+    one is."""
+    return epoch > spec.epochs // 2
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """Sums of the probabilities of K rows on the device: 4 bytes × examples × classes for every network.
+
+    Training examples stand first, validation examples after them. A recorded step adds to these tensors, so
+    they are changed in place and never replaced while it is in use.
+    """
+
+    classifier: Tensor
+    """float32 [K, m + v, C]."""
+    predictor: Tensor
+    """float32 [P, m + v, C], of the first P rows."""
+    times: Tensor
+    """float32 [K, m + v]: how many probabilities were added; a balanced order visits some more often."""
+    counts: Tensor
+    """float32 [K]: 1 in rows whose second half has begun, else 0."""
+    trained: int
+    """m."""
+
+    @classmethod
+    def zeros(
+        cls, rows: int, predictors: int, trained: int, validated: int, classes: int, device: torch.device
+    ) -> "Averages":
+        """Nothing added yet, in K rows of which P have a predictor."""
+
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(shape, dtype=torch.float32, device=device)
+
+        examples = trained + validated
+        return cls(
+            classifier=zeros(rows, examples, classes),
+            predictor=zeros(predictors, examples, classes),
+            times=zeros(rows, examples),
+            counts=zeros(rows),
+            trained=trained,
+        )
+
+    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+        """From here on it is this epoch of the K runs."""
+        self.counts.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
+
+    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        """Add a step's softmaxes: positions [K, B], logits [K, B, C] and those of predictors [P, B, C]."""
+        self._add(positions, logits, predicted)
+
+    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        """Add those of validation examples likewise."""
+        self._add(positions + self.trained, logits, predicted)
+
+    @torch.no_grad()
+    def _add(self, places: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        self.times.scatter_add_(1, places, self.counts[:, None].expand(places.shape))
+        for sums, said in ((self.classifier, logits), (self.predictor, predicted)):
+            if said is not None:
+                there = places[: len(said), :, None].expand(said.shape)
+                counts = self.counts[: len(said), None, None]
+                sums.scatter_add_(1, there, said.softmax(-1, dtype=torch.float32) * counts)
+
+    def of_row(self, row: int, last: Scores) -> dict[str, Scores] | None:
+        """The means of a row, by part and on the CPU; None where training ended before its second half.
+
+        A balanced order may never have come to a training example: that one keeps its `last` scores.
+        """
+        times = self.times[row].cpu()[:, None]
+        if not times.any():
+            return None
+
+        def mean(sums: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+            train, validation = (sums.cpu() / times).tensor_split([self.trained])
+            return torch.where(times[: self.trained] > 0, train, last), validation
+
+        classifier = mean(self.classifier[row], last.classifier)
+        predictor: tuple[Tensor | None, Tensor | None] = (None, None)
+        if last.predictor is not None:
+            predictor = mean(self.predictor[row], last.predictor)
+        return {
+            part: Scores(said, judged)
+            for part, said, judged in zip(("train", "validation"), classifier, predictor, strict=True)
+        }
+
+    def keep(self, rows: Sequence[int]) -> "Averages":
+        """These rows alone, in tensors of their own."""
+        return Averages(
+            self.classifier[rows],
+            self.predictor[[row for row in rows if row < len(self.predictor)]],
+            self.times[rows],
+            self.counts[rows],
+            self.trained,
+        )

@@ -1,0 +1,76 @@
+"""Probabilities averaged over the second half of a run's epochs, and their file in the run's folder."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from noiselimit.cohort.averages import is_averaged
+from noiselimit.cohort.outcome import Finished
+from noiselimit.cohort.prepare import PreparedRun
+from noiselimit.errors import InputError
+from noiselimit.runs.run import Averaged, Run
+
+FILE = "averaged.safetensors"
+
+
+def make_averaged(prepared: PreparedRun, finished: Finished) -> Averaged | None:
+    """In data order; None where nothing was averaged."""
+    if finished.averaged is None:
+        return None
+    parts = {"train": prepared.split.train, "validation": prepared.split.validation}
+    index = np.concatenate(list(parts.values()))
+    order = np.argsort(index)
+    scores = [finished.averaged[part] for part in parts]
+    judged = [said.predictor.numpy() for said in scores if said.predictor is not None]
+    return Averaged(
+        index=index[order],
+        classifier=np.concatenate([said.classifier.numpy() for said in scores])[order],
+        predictor=np.concatenate(judged)[order] if judged else None,
+    )
+
+
+def write_averaged(folder: Path, averaged: Averaged) -> None:
+    """Write the file into a run's folder."""
+    arrays: dict[str, npt.NDArray[np.generic]] = {
+        "index": averaged.index,
+        "classifier": averaged.classifier,
+    }
+    if averaged.predictor is not None:
+        arrays["predictor"] = averaged.predictor
+    (folder / FILE).write_bytes(safetensors.numpy.save(arrays))
+
+
+def read_averaged(folder: Path) -> Averaged | None:
+    """What the file in a run's folder holds; None where there is none."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        arrays = safetensors.numpy.load_file(path)
+        averaged = Averaged(arrays["index"], arrays["classifier"], arrays.get("predictor"))
+    except (OSError, safetensors.SafetensorError, KeyError):
+        raise _altered(path) from None
+    said = [averaged.classifier] if averaged.predictor is None else [averaged.classifier, averaged.predictor]
+    if averaged.index.ndim != 1 or any(
+        table.ndim != 2 or table.shape != said[0].shape or len(table) != len(averaged.index) for table in said
+    ):
+        raise _altered(path)
+    return averaged
+
+
+def _altered(path: Path) -> InputError:
+    return InputError(
+        f"{path} cannot be read: it is damaged or altered, so delete the folder and train the run again."
+    )
+
+
+def require_averaged(run: Run) -> None:
+    """Refuse a found run that was trained without averages, unless it ended before it would have had any."""
+    late = is_averaged(run.spec, run.metrics["last_epoch"])
+    if late and not run.failed and run.path is not None and not (run.path / FILE).is_file():
+        raise InputError(
+            f"{run.path} holds this run without averaged probabilities: delete it or choose another folder."
+        )
