@@ -60,6 +60,10 @@ class Suspect:
     """Picture [C, H, W] or [H, W], with uint8 or float values."""
     values: str | None = None
     """What to show when there is no picture: the features as text."""
+    columns: Sequence[tuple[str, str]] = ()
+    """What to show of a row of a table: names of columns and what they hold."""
+    name: str | None = None
+    """What the example is called where it came from, such as a file."""
 
     @property
     def verdict(self) -> str | None:

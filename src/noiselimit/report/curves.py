@@ -27,6 +27,12 @@ class Curve:
     svg: str
 
 
+def all_curves(report: Report) -> list[Curve]:
+    """The learning curves and, where it is known, the memorisation beside them."""
+    memorised = memorisation_curve(report)
+    return [*learning_curves(report), *([] if memorised is None else [memorised])]
+
+
 def learning_curves(report: Report, *, standalone: bool = False) -> list[Curve]:
     """Test (or, where that is unknown, validation) and training accuracy, both on the same vertical scale."""
     known_keys = [key for key in _CURVES if any(_values(run, key) for run in report.runs)]

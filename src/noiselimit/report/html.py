@@ -2,30 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from noiselimit.files import atomic_file
+from noiselimit.report.audit_content import AuditReport
+from noiselimit.report.audit_html import render_audit
+from noiselimit.report.cards import card
 from noiselimit.report.charts import Bars, histogram
 from noiselimit.report.content import Report, RunLine, Suspect
-from noiselimit.report.curves import Curve, curve_hint, learning_curves, memorisation_curve
-from noiselimit.report.pictures import data_uri
-from noiselimit.report.wording import DASH, decimal, known, legal, percent, plain, run_name, shorten, symbol
-
-GAP_SPAN = (0.0, float(np.sqrt(2)))
-_PIXELATED_UP_TO = 64
-_LONGEST_VALUES = 160
+from noiselimit.report.curves import all_curves, curve_hint
+from noiselimit.report.pages import GAP_SPAN, fill
+from noiselimit.report.wording import DASH, decimal, known, percent, plain, run_name, symbol
 
 
-def write_report(path: Path, report: Report) -> None:
+def write_report(path: Path, report: Report | AuditReport) -> None:
     """Write the page; a reader never sees half of it."""
-    page = render(report)
+    page = render_audit(report) if isinstance(report, AuditReport) else render(report)
     with atomic_file(path) as temporary:
         temporary.write_text(page, "utf-8")
 
@@ -36,41 +32,18 @@ def render(report: Report) -> str:
         "report.html",
         report=report,
         table=_table(report.runs),
-        curves=[(curve.heading, Markup(curve.svg)) for curve in _curves(report)],
+        curves=[(curve.heading, Markup(curve.svg)) for curve in all_curves(report)],
         curve_hint=curve_hint(report),
         gap=_gap(report),
-        suspects=[_card(suspect) for suspect in report.suspects],
+        suspects=[card(suspect) for suspect in report.suspects],
         suspect_hint=_suspect_hint(report.suspects),
     )
-
-
-def fill(template: str, **values: Any) -> str:
-    """The page of a template of this folder: what is not Markup is escaped, the style sheets are added."""
-    environment = Environment(
-        loader=FunctionLoader(_file),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,  # of the parts that a template includes
-    )
-    style = Markup(_file("chart.css") + _file("style.css"))
-    return legal(environment.get_template(template).render(style=style, **values))
-
-
-def _file(name: str) -> str:
-    return files("noiselimit.report").joinpath(name).read_text("utf-8")
 
 
 @dataclass(frozen=True)
 class _Row:
     run: RunLine
     cells: list[str]
-
-
-def _curves(report: Report) -> list[Curve]:
-    memorised = memorisation_curve(report)
-    return [*learning_curves(report), *([] if memorised is None else [memorised])]
 
 
 @dataclass(frozen=True)
@@ -138,26 +111,6 @@ def _gap(report: Report) -> _Gap | None:
 
 def _median(gaps: npt.NDArray[np.floating]) -> str:
     return decimal(float(np.median(gaps)) if gaps.size else None, 2)
-
-
-@dataclass(frozen=True)
-class _Card:
-    suspect: Suspect
-    picture: str | None
-    small: bool
-    values: str
-    gap: str
-
-
-def _card(suspect: Suspect) -> _Card:
-    image = suspect.image
-    return _Card(
-        suspect,
-        None if image is None else data_uri(image),
-        image is not None and max(image.shape[-2:]) <= _PIXELATED_UP_TO,
-        shorten(suspect.values or "", _LONGEST_VALUES),
-        decimal(suspect.gap),
-    )
 
 
 def _suspect_hint(suspects: Sequence[Suspect]) -> str:
