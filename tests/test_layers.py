@@ -21,7 +21,8 @@ LAYERS = [
     {"cohort"},
     {"runs"},
     {"training", "predictions", "exact"},
-    {"run_report", "audit"},
+    {"run_report"},
+    {"audit"},
     {"demo", "bench"},
     {"cli", "estimator"},
 ]

@@ -51,7 +51,7 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
     flags = choose(runs)
     settings = differing_settings(runs)
     lines = [
-        _line(run, chosen, {name: readable(describe(run)[name]) for name in settings})
+        run_line(run, chosen, {name: readable(describe(run)[name]) for name in settings})
         for run, chosen in zip(runs, flags, strict=True)
     ]
     problems: dict[str, list[int]] = {}
@@ -72,7 +72,7 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
         gaps_right=right,
         gaps_wrong=wrong,
         suspects=[] if judge is None else _suspects(judge, data),
-        facts=_facts(runs),
+        facts=run_facts(runs),
         clean_test=clean_test,
         wrong_share=next(iter(shares.values())) if len(shares) == 1 else None,
     )
@@ -120,7 +120,8 @@ def _wrong_share(runs: Sequence[Run]) -> float | None:
     return fmean(shares) if shares else None
 
 
-def _line(run: Run, chosen: bool, settings: dict[str, str]) -> RunLine:
+def run_line(run: Run, chosen: bool, settings: dict[str, str]) -> RunLine:
+    """One run as the page shows it."""
     metrics = run.metrics
     return RunLine(
         method=run.spec.method,
@@ -152,16 +153,16 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
     outputs = run.outputs[run.outputs["part"] != "test"]
     worst = outputs.sort_values(["gap", "index"], ascending=[False, True]).head(SUSPECTS)
     names = data.examples.class_names
-    shown = _shown(data, worst["index"].to_numpy())
+    appearances = shown(data, worst["index"].to_numpy())
     clean = [None if pd.isna(label) else names[int(label)] for label in worst["clean_label"]]
     columns = (worst[name].tolist() for name in ("index", "given_label", "suggested_label", "gap"))
     return [
         Suspect(index, names[given], names[suggested], gap, clean=right, **appearance)
-        for index, given, suggested, gap, right, appearance in zip(*columns, clean, shown, strict=True)
+        for index, given, suggested, gap, right, appearance in zip(*columns, clean, appearances, strict=True)
     ]
 
 
-def _shown(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+def shown(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
     """What to show of these inputs: a picture, or the first few values."""
     inputs = data.examples.inputs
     if inputs.ndim == 2:
@@ -199,7 +200,7 @@ def _information(runs: Sequence[Run]) -> dict[str, str]:
     return facts
 
 
-def _facts(runs: Sequence[Run]) -> dict[str, str]:
+def run_facts(runs: Sequence[Run]) -> dict[str, str]:
     """What was run, in words; every distinct value where runs differ."""
 
     def distinct(values: Sequence[object]) -> str:
