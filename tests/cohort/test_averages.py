@@ -1,5 +1,7 @@
 """Probabilities are averaged over the second half of the epochs, without a trace in the training itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -170,3 +172,17 @@ def test_runs_that_fail_or_stop_early_have_no_averages(blobs: DataSet) -> None:
     stopped = train(stopping, blobs, device="cpu", averaged=True)[0]
     assert len(stopped.history) < 500
     assert stopped.averaged is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_recorded_steps_average_what_steps_one_by_one_do(tiny_images: DataSet) -> None:
+    """At rates so low that rounding does not grow; rows leave, so steps are recorded anew."""
+    specs = [replace(spec, learning_rate=1e-6, precision="float32") for spec in mixed_specs()]
+    runs = [train(specs, tiny_images, device="cuda", graphs=way, averaged=True) for way in ("on", "off")]
+    for recorded, plain in zip(*runs, strict=True):
+        assert recorded.averaged is not None
+        assert plain.averaged is not None
+        np.testing.assert_allclose(recorded.averaged.classifier, plain.averaged.classifier, atol=1e-3)
+        if plain.averaged.predictor is not None:
+            np.testing.assert_allclose(recorded.averaged.predictor, plain.averaged.predictor, atol=1e-3)
+        np.testing.assert_allclose(recorded.averaged.classifier.sum(1), 1, atol=1e-5)

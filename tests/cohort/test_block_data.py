@@ -110,13 +110,16 @@ def test_streamed_pictures_train_the_run_that_pictures_in_memory_train(
     settings = {"augmentation": augmentation, "sampler": "balanced", "epochs": 2, "batch_size": 16}
     noises = ["none", "uniform:0.5"]
     specs = grid(method=["ce", "limit-l"], seed=[0, 1], noise=noises, **settings)
-    runs = [train(specs, data, threads=1) for data in (tiny_images, streamed)]
+    runs = [train(specs, data, threads=1, averaged=True) for data in (tiny_images, streamed)]
     for here, there in zip(*runs, strict=True):
         for own, other in zip(here.history, there.history, strict=True):
             assert other.keys() == own.keys()
             for name, value in own.items():
                 assert other[name] == (value if value is None else pytest.approx(value, rel=1e-4)), name
         np.testing.assert_allclose(here.outputs["gap"], there.outputs["gap"], atol=1e-3)
+        assert here.averaged is not None
+        assert there.averaged is not None
+        np.testing.assert_allclose(here.averaged.classifier, there.averaged.classifier, atol=1e-3)
 
 
 def test_clean_labels_choose_the_epoch_only_where_asked(blobs: DataSet) -> None:
