@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from noiselimit.audit.cleaned import Cleaned, write_cleaned
 from noiselimit.audit.issues import Audit, Steering, audit_probabilities
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.paths import Paths
 from noiselimit.data.reading import Reading
 from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError
@@ -103,11 +104,11 @@ def test_a_csv_keeps_every_other_character(
 
 def test_a_csv_through_reading_and_back(tmp_path: Path) -> None:
     source, target = tmp_path / "a.csv", tmp_path / "b.csv"
-    source.write_text("x,kind,y\n1e0,01,0.10\n2.50,02,.5\n\n3, 01,1E-3\n4,02,7\n5,01,8\n")
+    source.write_text("x,kind,y\n1e0, 01,0.10\n2.50,02,.5\n\n3,01,1E-3\n4,02,7\n5,01,8\n")
     data = load_data(source, reading=Reading(label="kind"))
     audit = flagging(data.examples.labels, [0, 1, 0, 0, 1], [0, 0, 0, 1, 1])
     write_cleaned(source, target, audit, "relabel", data=data, label="kind")
-    assert target.read_text() == "x,kind,y\n1e0,01,0.10\n2.50,02,.5\n\n3, 01,1E-3\n4,01,7\n5,02,8\n"
+    assert target.read_text() == "x,kind,y\n1e0, 01,0.10\n2.50,02,.5\n\n3,01,1E-3\n4,01,7\n5,02,8\n"
     read = load_data(target, reading=Reading(label="kind")).examples
     assert read.labels.tolist() == [0, 1, 0, 0, 1]
 
@@ -193,7 +194,7 @@ def test_class_folders_become_a_list(tmp_path: Path) -> None:
     folder.mkdir()
     names = ["cat/1.png", "cat/2, é.png", "dog/1.png"]
     data = DataSet(
-        "pets", make_examples(np.zeros((3, 2)), [0, 0, 1], class_names=["cat", "dog"], names=names)
+        "pets", make_examples(np.zeros((3, 2)), [0, 0, 1], class_names=["cat", "dog"], names=Paths(names))
     )
     audit = flagging([0, 0, 1], [0, 1, 1], [0, 1, 0])
     target = tmp_path / "list.csv"
@@ -244,3 +245,18 @@ def test_rows_without_a_label_stay(tmp_path: Path) -> None:
     audit = audit_probabilities(["u", None, "v", "u"], p, Steering(budget=1))
     write_cleaned(source, target, audit, "relabel", data=DATA)
     assert pyarrow.parquet.read_table(target)["label"].to_pylist() == ["u", None, "v", "v"]
+
+
+@pytest.mark.parametrize("text", ['x,label\n1,u\n2,"v\n3,u\n', 'x,label\n"1,u\n2,v\n3,u\n'])
+def test_a_quote_that_is_never_closed(tmp_path: Path, text: str) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text(text)
+    with pytest.raises(InputError, match="never closed"):
+        write_cleaned(source, tmp_path / "b.csv", flagging([0, 1, 0], [0, 1, 1], [0, 0, 1]), data=DATA)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").touch()
+    with pytest.raises(InputError, match="is empty"):
+        write_cleaned(tmp_path / "a.csv", tmp_path / "b.csv", flagging([0, 1], [0, 1], [0, 0]), data=DATA)

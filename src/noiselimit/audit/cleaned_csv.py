@@ -18,8 +18,10 @@ _EMPTY_LINES = re.compile(rb"[\r\n]*")
 
 def clean_csv(source: Path, target: Path, fixes: Fixes, label: str) -> None:
     """Lines that stay are copied as they are, with their ends; a new label replaces its cell alone."""
+    if source.stat().st_size == 0:  # which cannot be mapped
+        raise InputError(f"{source}: the file is empty; audit the file as it is now.")
     with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        cells = _Cells(separator(source).encode())
+        cells = _Cells(source)
         records = cells.records(text)
         header = next(records, (0, 0, 0))
         names = [_unquoted(text[slice(*span)]) for span in cells.spans(text, header[0], header[1])]
@@ -55,7 +57,8 @@ def clean_csv(source: Path, target: Path, fixes: Fixes, label: str) -> None:
 class _Cells:
     """Where lines and cells end, as pyarrow has it: quotes count only at the start of a cell."""
 
-    def __init__(self, mark: bytes) -> None:
+    def __init__(self, source: Path) -> None:
+        self._source, mark = source, separator(source).encode()
         rest = rb"[^%s\r\n]*" % mark
         self._cell = rb'(?:"[^"]*(?:""[^"]*)*"%s|(?!")%s)' % (rest, rest)
         self._mark = mark
@@ -65,18 +68,25 @@ class _Cells:
         """(start, end, start of what follows) of the header and of every row; empty lines are none."""
         if place == 0 and text[: len(BOM)] == BOM:
             place = len(BOM)
+        ahead = {b"\n": -1, b"\r": -1}  # where the next one is; searching thus is faster than a pattern
         while True:
             empty = _EMPTY_LINES.match(text, place)
             start = empty.end() if empty else place
             if start >= len(text):
                 return
-            line = _LINE_END.search(text, start)
-            end = line.start() if line else len(text)
+            for mark, found_at in ahead.items():
+                if found_at < start:
+                    ahead[mark] = text.find(mark, start) % (len(text) + 1)  # −1 becomes the length
+            end = min(ahead.values())
             if text.find(b'"', start, end) >= 0:  # a line end may be inside a cell
                 found = self._record.match(text, start)
-                end = found.end() if found else end
-                line = _LINE_END.match(text, end)
-            place = line.end() if line else len(text)
+                end = found.end() if found else start
+            line = _LINE_END.match(text, end)
+            if line is None and end < len(text):
+                raise InputError(
+                    f"{self._source}: a quote after byte {end} is never closed; close or remove it."
+                )
+            place = line.end() if line else end
             yield start, end, place
 
     def spans(self, text: mmap.mmap, start: int, end: int) -> list[tuple[int, int]]:
