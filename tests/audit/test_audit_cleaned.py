@@ -3,6 +3,7 @@
 import io
 import os
 import string
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,11 @@ def test_a_csv_keeps_every_other_character(
 
 def test_a_csv_through_reading_and_back(tmp_path: Path) -> None:
     source, target = tmp_path / "a.csv", tmp_path / "b.csv"
-    source.write_text("x,kind,y\n1e0, 01,0.10\n2.50,02,.5\n\n3,01,1E-3\n4,02,7\n5,01,8\n")
+    source.write_text("x,kind,y\n1e0, 01,0.10\n2.50,02,.5\n\n3,01,1E-3\n4,02,7\n5,01,8\n\n")
     data = load_data(source, reading=Reading(label="kind"))
     audit = flagging(data.examples.labels, [0, 1, 0, 0, 1], [0, 0, 0, 1, 1])
     write_cleaned(source, target, audit, "relabel", data=data, label="kind")
-    assert target.read_text() == "x,kind,y\n1e0, 01,0.10\n2.50,02,.5\n\n3,01,1E-3\n4,01,7\n5,02,8\n"
+    assert target.read_text() == "x,kind,y\n1e0, 01,0.10\n2.50,02,.5\n\n3,01,1E-3\n4,01,7\n5,02,8\n\n"
     read = load_data(target, reading=Reading(label="kind")).examples
     assert read.labels.tolist() == [0, 1, 0, 0, 1]
 
@@ -186,6 +187,8 @@ def test_npz_shortens_what_belongs_to_examples(tmp_path: Path, save: Any, kind: 
             np.testing.assert_array_equal(dropped[name], array[[1, 2]] if per_example else array)
             np.testing.assert_array_equal(relabelled[name], array[[1, 1, 2, 3]] if name == "y" else array)
             assert dropped[name].dtype == relabelled[name].dtype == array.dtype
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target) as new:
+        assert {m.compress_type for m in new.infolist()} == {m.compress_type for m in old.infolist()}
     assert load_data(target).examples.labels.tolist() == [1, 0]
 
 

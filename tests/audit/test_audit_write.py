@@ -128,3 +128,31 @@ def test_labels_that_are_no_classes_of_the_data(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'dinosaur'"):
         write_audit(tmp_path / "out", audit, p, data)
     assert not list(tmp_path.iterdir())
+
+
+def test_rounding_below_zero_is_no_probability(tmp_path: Path) -> None:
+    audit, p, data = make()
+    p[0] = [-5e-4, 0.5, 0.5005]
+    write_audit(tmp_path / "out", audit, p, data)
+    assert np.load(tmp_path / "out" / "pred_probs.npy")[0].min() == 0
+
+
+def test_the_old_audit_comes_back_where_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit, p, data = make()
+    out = tmp_path / "out"
+    write_audit(out, audit, p, data)
+    before = (out / "pred_probs.npy").read_bytes()
+    rename = Path.rename
+
+    def failing(self: Path, target: Path) -> Path:
+        if self.name == "new" and target == out:
+            raise OSError("disk on fire")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match="disk on fire"):
+        write_audit(out, audit, np.roll(p, 1, 1), data, overwrite=True)
+    assert (out / "pred_probs.npy").read_bytes() == before
+    assert list(tmp_path.iterdir()) == [out]
