@@ -17,8 +17,9 @@ Content = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One measure of one method on both paths, a value for each seed that has both."""
+    """One measure of one method on the plain path and on a fast one, a value for each seed that has both."""
 
+    path: str
     method: str
     beta: float | None
     label: str
@@ -28,7 +29,7 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        return f"{self.method}, {self.label.removesuffix(', %')}"
+        return f"{self.path}: {self.method}, {self.label.removesuffix(', %')}"
 
     @property
     def differences(self) -> list[float]:
@@ -60,6 +61,7 @@ class Comparison:
         own, root = self.differences, sqrt(len(self.slow))
         error = stdev(own) / root if len(own) > 1 else None
         return [
+            self.path,
             self.method,
             NONE if self.beta is None else plain(self.beta),
             self.label,
@@ -70,14 +72,14 @@ class Comparison:
 
 
 def table(results: Content) -> str:
-    """Both paths' means over seeds, their paired differences, and what these do and do not show."""
+    """The paths' means over seeds, their paired differences, and what these do and do not show."""
     found = _comparisons(results)
-    columns = ["method", "β", "measure", "plain", "fast", "paired difference", "within"]
+    columns = ["path", "method", "β", "measure", "plain", "this path", "paired difference", "within"]
     seeds = len(results["rows"][0]["seeds"])
     return (
-        f"{markdown(columns, [each.cells() for each in found], words=3)}\n\n"
-        f"Plain, fast: mean ± standard deviation over {seeds} seeds, the same for both paths; paired "
-        f"difference: fast − plain seed by seed, mean ± standard error. Noise {results['noise']}, "
+        f"{markdown(columns, [each.cells() for each in found], words=4)}\n\n"
+        f"Plain, this path: mean ± standard deviation over {seeds} seeds, the same for all paths; paired "
+        f"difference: this path − plain seed by seed, mean ± standard error. Noise {results['noise']}, "
         f"{results['epochs']} epochs; {_paths(results)}. Measured on {measured_on(results)}.\n\n"
         f"Within: |mean paired difference| ≤ 2·√(s₁²/n + s₂²/n), s₁ and s₂ the two standard deviations, "
         f"as if seeds were not shared. {_verdict(found)}{_one_side(found, seeds)} Differences smaller than "
@@ -91,15 +93,16 @@ def _comparisons(results: Content) -> list[Comparison]:
         pairs.setdefault((row["method"], row["beta"]), {})[row["path"]] = row
     found = []
     for (method, beta), paths in pairs.items():
-        slow, fast = paths["plain"], paths["fast"]
-        if slow["seeds"] != fast["seeds"]:
-            raise ValueError(f"precision: the paths of {method} have different seeds: measure again.")
-        for name, (label, scale, digits) in MEASURES.items():
-            both = zip(slow[name], fast[name], strict=True)
-            known = [(scale * a, scale * b) for a, b in both if a is not None and b is not None]
-            if known:
-                found.append(Comparison(method, beta, label, digits, *zip(*known, strict=True)))
-    return found
+        slow = paths["plain"]
+        for path, fast in paths.items():
+            if slow["seeds"] != fast["seeds"]:
+                raise ValueError(f"precision: the paths of {method} have different seeds: measure again.")
+            for name, (label, scale, digits) in MEASURES.items():
+                both = zip(slow[name], fast[name], strict=True)
+                known = [(scale * a, scale * b) for a, b in both if a is not None and b is not None]
+                if known and path != "plain":
+                    found.append(Comparison(path, method, beta, label, digits, *zip(*known, strict=True)))
+    return sorted(found, key=lambda each: each.path)
 
 
 def _verdict(found: Sequence[Comparison]) -> str:
@@ -115,7 +118,7 @@ def _one_side(found: Sequence[Comparison], seeds: int) -> str:
     """The rows in which every seed moved the same way, and how often chance alone does that."""
     if seeds < 2:
         return ""
-    rows = [f"{each.name} (fast {each.side})" for each in found if each.side]
+    rows = [f"{each.name} ({each.side})" for each in found if each.side]
     if not rows:
         return " In no row are all seeds on one side."
     return (

@@ -51,7 +51,9 @@ def measured_on(content: Mapping[str, Any]) -> str:
     if content.get("date"):
         facts.append(content["date"][:10])
     known = "; ".join(fact for fact in facts if fact)
-    return f"{content['device']} ({known})" if known else str(content["device"])
+    where = f"{content['device']} ({known})" if known else str(content["device"])
+    origin = content.get("origin")  # of a file that its command did not write as it stands
+    return f"{where}. Origin of the file: {origin}" if origin else where
 
 
 def caveats(content: Mapping[str, Any]) -> list[str]:

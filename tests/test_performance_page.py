@@ -276,15 +276,16 @@ def test_steps_name_what_changed_and_what_it_brought(page: ModuleType) -> None:
             "−0.12 ± 0.02",
             "yes",
             [
-                "2 of 2 rows are within. Beyond two standard errors of their own: limit-l, test accuracy.",
-                "one side in: limit-l, test accuracy (fast lower); by chance alone, in 1 row of 4.",
+                "2 of 2 rows are within. ",
+                "Beyond two standard errors of their own: fast: limit-l, test accuracy.",
+                "one side in: fast: limit-l, test accuracy (lower); by chance alone, in 1 row of 4.",
             ],
         ),
         (
             [0.980, 0.981, 0.985],
             "+1.00 ± 0.06",
             "no",
-            ["1 of 2 rows are within; not within: limit-l, test accuracy.", "(fast higher)"],
+            ["1 of 2 rows are within; not within: fast: limit-l, test accuracy.", "(higher)"],
         ),
     ],
 )
@@ -295,8 +296,8 @@ def test_agreement_is_judged_by_the_spread_over_seeds(
     name = {"agreement": "precision.json", "agreement-cpu": "precision-cpu.json"}[section]
     results = {name: precision_rows([0.970, 0.972, 0.974], fast)}
     block = page.blocks(results)[f"performance-{section}"]
-    accuracy = cells(block, "limit-l | 10 | test accuracy")
-    assert accuracy[3] == "97.20 ± 0.20"
+    accuracy = cells(block, "fast | limit-l | 10 | test accuracy")
+    assert accuracy[4] == "97.20 ± 0.20"
     assert accuracy[-2:] == [paired, within]
     assert all(each in block for each in said)
 
@@ -306,7 +307,7 @@ def test_one_seed_has_no_spread_to_judge_by(page: ModuleType) -> None:
     for each in results["rows"]:
         each.update(seeds=[0], gap_auc=[None])
     block = page.blocks({"precision.json": results})["performance-agreement"]
-    assert cells(block, "limit-l | 10")[3:] == ["97.00", "96.00", "−1.00", "–"]
+    assert cells(block, "fast | limit-l | 10")[4:] == ["97.00", "96.00", "−1.00", "–"]
     assert "0 of 0 rows are within." in block
     assert "one side" not in block
 
