@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from noiselimit.binding import bind, parent_spec
+from noiselimit.cohort.averages import make_averages
 from noiselimit.cohort.device import find_device
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.pace import Pace, fast_precision, find_pace
@@ -193,7 +194,7 @@ class _Workshop:
             threads_per_block=self.threads_per_block,
             pace=self.pace,
             listener=Listener(lambda row, record: self.tally.epoch(specs[row], record), on_finished),
-            averaged=self.averaged,
+            watched=make_averages if self.averaged else None,
         )
         return runs
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from noiselimit.cohort.block_data import BlockData
 from noiselimit.cohort.outcome import Scores
 from noiselimit.spec import RunSpec
 
@@ -62,6 +63,10 @@ class Averages:
         """From here on it is this epoch of the K runs."""
         self.counts.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
 
+    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+        """In the second half of any of the runs."""
+        return any(is_averaged(spec, epoch) for spec in specs)
+
     def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         """Add a step's softmaxes: positions [K, B], logits [K, B, C] and those of predictors [P, B, C]."""
         self._add(positions, logits, predicted)
@@ -110,3 +115,10 @@ class Averages:
             self.counts[rows],
             self.trained,
         )
+
+
+def make_averages(
+    specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
+) -> Averages:
+    """For a block that shall be watched by them."""
+    return Averages.zeros(len(specs), predictors, len(data.train), len(data.validation), classes, device)

@@ -8,7 +8,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from noiselimit.cohort.averages import Averages, is_averaged
 from noiselimit.cohort.batches import batch_bounds
 from noiselimit.cohort.block_data import BlockData, InputBatch
 from noiselimit.cohort.build import build_networks
@@ -21,6 +20,7 @@ from noiselimit.cohort.pace import PRECISIONS, Pace
 from noiselimit.cohort.replay import Repeated
 from noiselimit.cohort.rows import State
 from noiselimit.cohort.stopping import BestEpoch
+from noiselimit.cohort.watch import MakeWatch
 from noiselimit.methods import get_method
 from noiselimit.spec import RunSpec
 
@@ -41,12 +41,12 @@ class Block:
         noise_entropies: Sequence[float | None],
         pace: Pace = PLAIN_PACE,
         *,
-        averaged: bool = False,
+        watched: MakeWatch | None = None,
     ) -> None:
         """`parents`: for each spec the classifier of the run it starts from, or None.
 
         `noise_entropies`: H(y|x) of each spec's training labels in bits, where it is known.
-        `averaged`: whether probabilities are averaged over epochs, which changes nothing in training.
+        `watched`: makes who looks on, such as to average probabilities; it changes nothing in training.
         """
         classes = len(class_names)
         order = sorted(range(len(specs)), key=lambda i: (not _needs_predictor(specs[i]), specs[i].method))
@@ -65,10 +65,7 @@ class Block:
         """Rows that are done but take part until it pays to leave them out."""
         ordered_parents = [parents[i] for i in order]
         self.networks = build_networks(self.specs, ordered_parents, input_shape, classes, device, pace)
-        self.averages: Averages | None = None
-        if averaged:
-            parts = len(data.train), len(data.validation)
-            self.averages = Averages.zeros(len(order), self.networks.predictors, *parts, classes, device)
+        self.watch = watched and watched(self.specs, self.data, self.networks.predictors, classes, device)
         self.transitions = self._transitions(class_names)
         self._arrange()
 
@@ -132,7 +129,7 @@ class Block:
 
     def rehearse_evaluation(self, rows: int) -> None:
         """Evaluate once in pieces as large as among so many rows, to see what that needs."""
-        self._validate(replace(self.data, evaluated_rows=rows), averaged=self.averages is not None)
+        self._validate(replace(self.data, evaluated_rows=rows), watched=self.watch is not None)
 
     def _leaving_pays(self, epoch: int, seconds: float) -> bool:
         """Whether leaving idle rows out saves more time than recording the step anew will take."""
@@ -147,8 +144,8 @@ class Block:
         No step waits for the device.
         """
         self.epoch.begin(epoch, self.specs, self.data.train)
-        if self.averages is not None:
-            self.averages.begin(epoch, self.specs)
+        if self.watch is not None:
+            self.watch.begin(epoch, self.specs)
         for own, rates in zip(self.rates, self.networks.rates(self.epoch.rates), strict=True):
             own.copy_(rates)
         bounds = batch_bounds(len(self.data.train), self.specs[0].batch_size)
@@ -177,27 +174,27 @@ class Block:
         self.epoch.totals.add(
             own, logits, predicted, batch.labels, batch.wrong, step, kernels=self.pace.kernels
         )
-        if self.averages is not None:
-            self.averages.add_trained(batch.positions, logits, predicted)
+        if self.watch is not None:
+            self.watch.add_trained(batch.positions, logits, predicted)
         step.add_(1)
 
-    def _validate(self, data: BlockData, *, averaged: bool) -> tuple[Tensor, Tensor]:
-        """Accuracy and loss on what chooses the epoch; `averaged`: the averages get the validation part's."""
-        if averaged and not data.selects_by_validation:
-            averaged = False
+    def _validate(self, data: BlockData, *, watched: bool) -> tuple[Tensor, Tensor]:
+        """Accuracy and loss on what chooses the epoch; `watched`: who looks on hears the validation part."""
+        if watched and not data.selects_by_validation:
+            watched = False
             if len(data.validation):
-                accuracy_and_loss(self.networks, data, data.validation, self._average)
-        return accuracy_and_loss(self.networks, data, data.selection, self._average if averaged else None)
+                accuracy_and_loss(self.networks, data, data.validation, self._show)
+        return accuracy_and_loss(self.networks, data, data.selection, self._show if watched else None)
 
-    def _average(self, batch: InputBatch, logits: Tensor) -> None:
-        assert self.averages is not None
-        self.averages.add_validated(batch.positions, logits, self.networks.predicted(batch.inputs))
+    def _show(self, batch: InputBatch, logits: Tensor) -> None:
+        assert self.watch is not None
+        self.watch.add_validated(batch.positions, logits, self.networks.predicted(batch.inputs))
 
     def _close_epoch(self, epoch: int, on_epoch: Callable[[int, Record], None]) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
         data, totals = self.data, self.epoch.totals
-        averaged = self.averages is not None and any(is_averaged(spec, epoch) for spec in self.specs)
-        validated = self._validate(data, averaged=averaged)
+        watched = self.watch is not None and self.watch.wants_validated(epoch, self.specs)
+        validated = self._validate(data, watched=watched)
         tested = accuracy_and_loss(self.networks, data, data.test)[0] if data.test else None
         validation_accuracy, validation_loss = (values.tolist() for values in validated)
         test_accuracy = [None] * len(self.specs) if tested is None else tested.tolist()
@@ -254,7 +251,7 @@ class Block:
                 predictor=predictor,
                 best={name: scores[k] for name, scores in best.items()},
                 last=last[k],
-                averaged=self.averages.of_row(i, last[k]) if self.averages and not failures[i] else None,
+                watched=self.watch.of_row(i, last[k]) if self.watch and not failures[i] else None,
                 transition=self.transitions[i],
             )
 
@@ -270,8 +267,8 @@ class Block:
             self.steps.forget()
             self.data = self.data.keep(rows)
             self.networks.keep(rows)
-            if self.averages is not None:
-                self.averages = self.averages.keep(rows)
+            if self.watch is not None:
+                self.watch = self.watch.keep(rows)
             self._arrange()
 
 

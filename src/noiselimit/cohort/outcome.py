@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torch import Tensor
 
@@ -38,8 +39,8 @@ class Finished:
     """Part name → scores at the best epoch: train, validation and, if there is one, test."""
     last: Scores | None = None
     """Scores of the training part at the last epoch. A run that could not begin has none of these."""
-    averaged: Mapping[str, Scores] | None = None
-    """train, validation → mean scores over the second half of the epochs, where they were asked for."""
+    watched: Any = None
+    """What who looked on kept of it; nothing where it failed."""
     transition: Tensor | None = None
     """[C, C] that the method corrected by, if it did."""
 

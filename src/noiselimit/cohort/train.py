@@ -16,6 +16,7 @@ from noiselimit.cohort.pace import Pace
 from noiselimit.cohort.plan import plan_blocks
 from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.cohort.rows import State
+from noiselimit.cohort.watch import MakeWatch
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import LazyInputs
 from noiselimit.methods import get_method
@@ -42,14 +43,14 @@ def train_cohort(
     threads_per_block: int,
     pace: Pace,
     listener: Listener,
-    averaged: bool = False,
+    watched: MakeWatch | None = None,
 ) -> None:
     """Train all rows; everything that comes of it goes to the listener, with positions in `specs`.
 
     With one thread per block a row's result is the same, bit by bit, alone and in any cohort: its arithmetic
     has the same shapes and the same order of summation. More threads per block change the last digits.
-    `parents` holds, for each spec, the classifier of the run it starts from, or None. `averaged`: whether the
-    probabilities of the second half of the epochs are averaged, which changes nothing else.
+    `parents` holds, for each spec, the classifier of the run it starts from, or None. `watched` makes who
+    looks on in each block, which changes nothing else.
     """
     streamed = isinstance(data.examples.inputs, LazyInputs)  # then every block would decode for itself
     inputs = DeviceInputs.of(data, device)
@@ -67,7 +68,7 @@ def train_cohort(
             [parents[i] for i in share],
             [prepared[i].noise_entropy for i in share],
             pace,
-            averaged=averaged,
+            watched=watched,
         )
 
     def work(share: Sequence[int]) -> None:

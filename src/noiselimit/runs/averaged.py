@@ -1,5 +1,6 @@
 """Probabilities averaged over the second half of a run's epochs, and their file in the run's folder."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import safetensors
 import safetensors.numpy
 
 from noiselimit.cohort.averages import is_averaged
-from noiselimit.cohort.outcome import Finished
+from noiselimit.cohort.outcome import Finished, Scores
 from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.errors import InputError
 from noiselimit.runs.run import Averaged, Run
@@ -18,12 +19,13 @@ FILE = "averaged.safetensors"
 
 def make_averaged(prepared: PreparedRun, finished: Finished) -> Averaged | None:
     """In data order; None where nothing was averaged."""
-    if finished.averaged is None:
+    averaged: Mapping[str, Scores] | None = finished.watched
+    if averaged is None:
         return None
     parts = {"train": prepared.split.train, "validation": prepared.split.validation}
     index = np.concatenate(list(parts.values()))
     order = np.argsort(index)
-    scores = [finished.averaged[part] for part in parts]
+    scores = [averaged[part] for part in parts]
     judged = [said.predictor.numpy() for said in scores if said.predictor is not None]
     return Averaged(
         index=index[order],
