@@ -1,4 +1,5 @@
-"""Probabilities in float64: in float32 those of an input depend on how many are asked about at once."""
+"""What the networks of several runs say: in float64, where in float32 what is said of an input depends on how
+many are asked about at once; and in float32 for many inputs."""
 
 import copy
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from noiselimit.cohort.block_data import evaluation_batch
+from noiselimit.data.lazy import Inputs
 from noiselimit.runs import Run
 
 Floats = npt.NDArray[np.float64]
@@ -21,6 +23,27 @@ def classifier_probabilities(runs: Sequence[Run], inputs: npt.NDArray[np.generic
 def judging_probabilities(runs: Sequence[Run], inputs: npt.NDArray[np.generic]) -> Floats:
     """[n, classes] likewise of the predictors, by which labels are judged; without one, the classifier's."""
     return _mean([_probabilities(run, run.predictor or run.model, inputs) for run in runs])
+
+
+def mean_probabilities(runs: Sequence[Run], inputs: Inputs, device: torch.device) -> npt.NDArray[np.float32]:
+    """[n, classes]: the mean over runs, and over classifier and predictor of each, of what their weights say.
+
+    In float32, on the device and in pieces: for many inputs, which need not fit in memory.
+    """
+    networks = [
+        (run, copy.deepcopy(network).to(device))
+        for run in runs
+        for network in (run.model, run.predictor or run.model)
+    ]
+    mean = np.zeros((len(inputs), len(runs[0].data.class_names)), np.float32)
+    size = evaluation_batch(inputs.shape[1:])
+    with torch.inference_mode():
+        for start in range(0, len(inputs), size):
+            piece = np.require(inputs[start : start + size], requirements="W")
+            for run, network in networks:
+                logits = network(run.data.standardised(piece).to(device))[0].to(torch.float32)
+                mean[start : start + size] += logits.softmax(-1).cpu().numpy() / len(networks)
+    return mean
 
 
 def _mean(said: Sequence[Floats]) -> Floats:

@@ -15,6 +15,7 @@ from noiselimit.audit.quality import (
     FARTHEST,
     Flags,
     Labels,
+    Probabilities,
     Quality,
     Selected,
     measure,
@@ -91,7 +92,11 @@ def find_label_issues(
 def audit_probabilities(labels: Any, pred_probs: Any, steering: Steering | None = None) -> Audit:
     """The same with everything that was found."""
     probabilities = check_probabilities(pred_probs)
-    given = check_labels(labels, *probabilities.shape)
+    return audit_given(check_labels(labels, *probabilities.shape), probabilities, steering)
+
+
+def audit_given(given: Given, probabilities: Probabilities, steering: Steering | None = None) -> Audit:
+    """The same of labels and probabilities [n, C] that are known to be in order."""
     there = ~given.missing
     whole = bool(there.all())
     labelled = probabilities if whole else Selected(probabilities, np.flatnonzero(there))

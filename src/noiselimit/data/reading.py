@@ -25,6 +25,9 @@ class Reading:
     """Side in pixels to which pictures from files are brought."""
     skip_bad_images: bool = False
     """Leave out pictures that are missing or cannot be decoded, instead of refusing the data."""
+    keep_unlabelled: bool = False
+    """Keep rows without a label, with −1 for one, instead of refusing the data: for audits. Data in which
+    no label can be missing, such as class folders, are read as ever."""
 
     def __post_init__(self) -> None:
         side = self.resize
@@ -34,6 +37,8 @@ class Reading:
     def require_only(self, allowed: Collection[str], source: str) -> None:
         """An error where something is said that the format which takes the `allowed` would not heed."""
         for field in fields(self):
+            if field.name == "keep_unlabelled":  # nothing is lost where it is not heeded
+                continue
             if field.name not in allowed and getattr(self, field.name) != field.default:
                 option = field.name.replace("_", "-")
                 kind = "tables (CSV, Parquet)" if field.name in TABLES else "picture files (JPEG, PNG, …)"
