@@ -12,7 +12,7 @@ from noiselimit.spec import RunSpec
 
 
 class Watch(Protocol):
-    """Of K rows, P of them with a predictor. A recorded step adds to its tensors: they stay where they are."""
+    """Of K rows, P with a predictor. A recorded step adds to its tensors: they stay where they are."""
 
     def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
         """From here on it is this epoch, counted from 1, of the K runs."""
