@@ -3,6 +3,7 @@
 import dataclasses
 
 from noiselimit.data.examples import DataSet
+from noiselimit.data.missing_labels import require_labels
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
 from noiselimit.networks import fitting_network
@@ -16,6 +17,7 @@ def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSp
     `fast_precision` is what 'auto' stands for on the device at hand; somebody else's network gets float32.
     """
     examples = data.examples
+    require_labels(examples, data.name)
     network = spec.network if spec.network != "auto" else fitting_network(examples.input_shape)
     bound = _without_idle_settings(
         dataclasses.replace(

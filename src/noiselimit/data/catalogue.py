@@ -81,9 +81,7 @@ FOLDER_FORMATS: tuple[FolderFormat, ...] = (
     FolderFormat(has_class_folders, read_image_folder, PICTURES),
 )
 FILE_FORMATS: dict[str, FileFormat] = {
-    ".npz": FileFormat(
-        lambda path, reading: read_npz(path), lambda path, test, table: read_npz_inputs(path, test=test)
-    ),
+    ".npz": FileFormat(read_npz, lambda path, test, table: read_npz_inputs(path, test=test)),
     ".csv": FileFormat(read_table_file, read_table_inputs, TABLES),
     ".tsv": FileFormat(read_table_file, read_table_inputs, TABLES),
     ".parquet": FileFormat(read_table_file, read_table_inputs, TABLES),

@@ -22,7 +22,7 @@ class Examples:
     """Inputs and labels in canonical form; `make_examples` brings anything else to it and checks it."""
 
     inputs: Inputs  # [n, features] float32, or [n, channels, height, width] uint8 or float32
-    labels: Labels  # [n], as given: some of them may be wrong
+    labels: Labels  # [n], as given: some of them may be wrong; −1 for one that is missing, which audits allow
     class_names: tuple[str, ...]
     clean_labels: Labels | None = None  # [n]
     weights: npt.NDArray[np.float32] | None = None  # [n] ≥ 0: how much each example counts in training
@@ -45,7 +45,7 @@ class Examples:
     @property
     def wrong(self) -> npt.NDArray[np.bool_] | None:
         """[n], true where the given label is not the clean one; None where clean labels are unknown."""
-        return None if self.clean_labels is None else self.labels != self.clean_labels
+        return None if self.clean_labels is None else (self.labels != self.clean_labels) & (self.labels >= 0)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 from noiselimit.data.columns import MISSING, as_texts, kind_of, numbers
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.labels import Labels
+from noiselimit.data.missing_labels import fill_labels, without_labels
 from noiselimit.data.table_fit import fit_table
 from noiselimit.errors import InputError
 
@@ -29,12 +30,18 @@ def frame_data_set(
     source: str = "the table",
     clean_labels: Any = None,
     weights: Any = None,
+    keep_unlabelled: bool = False,
 ) -> DataSet:
     """Rows with a label [n] each, of any numbers or text: the classes are the distinct labels in order.
 
-    The data set's `table` holds how the rows became features.
+    The data set's `table` holds how the rows became features. `keep_unlabelled`: rows without a label are
+    kept, with −1 for one.
     """
     given = _column(labels, "label", inputs, source)
+    missing = None
+    if keep_unlabelled:
+        filled, missing = fill_labels(given, f"{source}: column '{given.name}'")
+        given = given if not missing.any() else pd.Series(filled, name=given.name)
     table = fit_table(inputs, source)
     names, encoded = _classes(given, source)
     clean = None
@@ -46,7 +53,7 @@ def frame_data_set(
     examples = make_examples(
         features, encoded, class_names=names, clean_labels=clean, weights=weights, source=source
     )
-    return DataSet(name, examples, table=table)
+    return DataSet(name, examples if missing is None else without_labels(examples, missing), table=table)
 
 
 def _column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":

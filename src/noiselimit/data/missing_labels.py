@@ -1,29 +1,65 @@
 """Examples without a label: they keep their place among the others, with −1 for a label."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from noiselimit.data.examples import DataSet, Examples
+from noiselimit.data.examples import Examples
+from noiselimit.data.inputs import as_array
 from noiselimit.data.lazy import LazyInputs
 from noiselimit.errors import InputError
 
 MISSING_LABEL = -1
 
+Flags = npt.NDArray[np.bool_]
 
-def is_labelled(examples: Examples) -> npt.NDArray[np.bool_]:
+
+def fill_labels(labels: Any, source: str) -> tuple[npt.NDArray[Any], Flags]:
+    """(labels [n], which were missing [n]): None, NaN and empty text are replaced by a label that occurs.
+
+    So the labels can be checked and encoded like any others, row by row; `without_labels` takes those that
+    nobody gave away again.
+    """
+    if isinstance(labels, list | tuple):  # NumPy would make strings of ["a", None, 3] without a word
+        labels = pd.Series(list(labels), dtype=object).to_numpy()
+    if isinstance(labels, pd.Series) and not isinstance(labels.dtype, np.dtype):
+        labels = labels.to_numpy(dtype=object)
+    found = as_array(labels, source, "labels")
+    if found.ndim != 1:  # which those who encode it say
+        return found, np.zeros(len(found) if found.ndim else 0, bool)
+    missing = np.asarray(pd.isna(found)) if found.dtype.kind in "Of" else np.zeros(len(found), bool)
+    if found.dtype.kind in "OU":
+        missing = missing | np.array([isinstance(label, str) and not label.strip() for label in found], bool)
+    if missing.all():
+        raise InputError(f"{source}: there is no label at all; give examples of at least two classes one.")
+    if missing.any():
+        found = found.copy()
+        found[missing] = found[np.argmin(missing)]
+    return found, missing
+
+
+def without_labels(examples: Examples, missing: Flags) -> Examples:
+    """The examples with −1 for the labels [n] that are missing."""
+    if not missing.any():
+        return examples
+    return dataclasses.replace(examples, labels=np.where(missing, MISSING_LABEL, examples.labels))
+
+
+def is_labelled(examples: Examples) -> Flags:
     """[n]"""
-    return np.asarray(examples.labels >= 0)
+    return np.asarray(examples.labels != MISSING_LABEL)
 
 
-def require_labels(data: DataSet) -> None:
+def require_labels(examples: Examples, source: str) -> None:
     """Refuse examples without a label, with one sentence: only an audit knows what to do with them."""
-    there = is_labelled(data.examples)
+    there = is_labelled(examples)
     if not there.all():
         raise InputError(
-            f"{data.name}: {int((~there).sum())} examples have no label, the first in row "
-            f"{int(np.argmin(there))}; remove them or give them one."
+            f"{source}: {int((~there).sum())} examples have no label, the first of them in row "
+            f"{int(np.argmin(there))}, and only an audit can use such; label or remove them."
         )
 
 

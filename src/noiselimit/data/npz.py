@@ -18,6 +18,8 @@ from numpy.lib.npyio import NpzFile
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.inputs import canonical_inputs
+from noiselimit.data.missing_labels import fill_labels, without_labels
+from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 
 INPUTS = ("inputs", "X")
@@ -30,19 +32,24 @@ LABEL_SET = "labels_"
 UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
-def read_npz(path: Path) -> DataSet:
+def read_npz(path: Path, reading: Reading = Reading()) -> DataSet:  # noqa: B008 - frozen
     """The data set in an archive; only inputs and labels are required."""
     with _open(path) as archive:
-        names = archive.find("class_names")
+        names, inputs = archive.find("class_names"), archive.require(*INPUTS)
+        labels, missing = archive.require(*LABELS), None
+        if reading.keep_unlabelled:
+            labels, missing = fill_labels(labels, str(path))
         examples = make_examples(
-            archive.require(*INPUTS),
-            archive.require(*LABELS),
+            inputs,
+            labels,
             class_names=None if names is None else names.ravel().tolist(),
             clean_labels=archive.find("clean_labels"),
             weights=archive.find("weights"),
             label_sets=archive.label_sets(),
             source=str(path),
         )
+        if missing is not None:
+            examples = without_labels(examples, missing)
         if not archive.has(*TEST_INPUTS, *TEST_LABELS):
             return DataSet(path.stem, examples)
         test = make_examples(

@@ -50,6 +50,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         source=str(path),
         clean_labels=columns["clean-label"],
         weights=columns["weight"],
+        keep_unlabelled=reading.keep_unlabelled,
     )
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noiselimit.data.examples import Examples
 from noiselimit.data.labels import Labels
+from noiselimit.data.missing_labels import require_labels
 from noiselimit.errors import InputError
 from noiselimit.randomness import Stream, uniforms
 
@@ -54,6 +55,7 @@ class Noise(ABC):
 
     def apply(self, examples: Examples, seed: int) -> Examples:
         """The same examples with noisy labels; the labels before the first noise count as the clean ones."""
+        require_labels(examples, f"noise {self.kind}")
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels
         return replace(examples, labels=self.draw(examples, seed), clean_labels=clean)
 
