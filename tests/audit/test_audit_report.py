@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from noiselimit.audit.issues import Audit, Steering, audit_probabilities
+from noiselimit.audit.known import Known, find_known
 from noiselimit.audit.report import make_audit_report
 from noiselimit.audit.shown_rows import row_columns
 from noiselimit.audit.words import amount_sentence
@@ -95,11 +96,11 @@ def test_two_classes_are_shown_from_top_to_bottom(tmp_path: Path) -> None:
     write_report(tmp_path / "report.html", make_audit_report(audit, data, ["cat", "dog"]))
     page = (tmp_path / "report.html").read_text("utf-8")
     parsed = assert_self_contained(page)
-    assert parsed.ids == ["amount", "confusions", "gap", "galleries", "facts"]
+    assert parsed.ids == ["flagged", "confusions", "galleries", "gap", "facts"]
     assert "About 6 of 60 labels (10.0\u00a0%) are wrong, plausibly between" in page
     assert page.count('class="cell') == 4
     assert page.count('class="threshold"') == 1
-    assert sum(tag == "li" for tag, _ in parsed.tags) == 6
+    assert sum(tag == "li" for tag, _ in parsed.tags) == 6 + 6  # first of all classes, then class by class
     assert "value 3" in page
     assert "not flagged: 54" in page
     assert "<img" not in page
@@ -130,7 +131,10 @@ def test_pictures_are_shown_with_what_they_are_called() -> None:
     report = make_audit_report(audit, DataSet("small", examples), ["cat", "dog", "eel"])
     page = render_audit(report)
     assert_self_contained(page)
-    assert page.count("<img") == 6
+    assert page.count("<img") == 6 + 6
+    assert [suspect.gap for suspect in report.worst] == sorted(
+        (suspect.gap for gallery in report.galleries for suspect in gallery.suspects), reverse=True
+    )
     shown = [suspect for gallery in report.galleries for suspect in gallery.suspects]
     assert {suspect.index for suspect in shown} == set(range(6))
     for suspect in shown:
@@ -203,7 +207,7 @@ def test_missing_labels_are_counted_and_shown_nowhere() -> None:
     report = make_audit_report(audit, DataSet("x", make_examples(np.zeros((60, 1)), right)), ["a", "b"])
     assert len(report.gaps_kept) + len(report.gaps_flagged) == 58
     assert report.facts["Labels audited"] == "58, 2 more without a label"
-    assert "2 examples have no label and were not audited." in report.explanation
+    assert "2 examples have no label and were not audited: rows 0, 30." in report.flagged
     assert 0 not in {suspect.index for gallery in report.galleries for suspect in gallery.suspects}
     assert_self_contained(render_audit(report))
 
@@ -233,23 +237,54 @@ def test_what_does_not_belong_together_is_refused() -> None:
 
 
 def test_runs_bring_their_curves_and_what_was_run(blobs: DataSet) -> None:
-    runs = train(RunSpec("limit-l", epochs=2, batch_size=16), blobs)
+    specs = [RunSpec("limit-l", {"beta": beta}, epochs=2, batch_size=16) for beta in (3, 10)]
+    runs = train(specs, blobs)
     given, _, probabilities = problem(151, 3, 9)
-    report = make_audit_report(audit_probabilities(given, probabilities), blobs, ["a", "b", "c"], runs)
+    audit = audit_probabilities(given, probabilities)
+    report = make_audit_report(audit, blobs, ["a", "b", "c"], runs, [False, True])
     parsed = assert_self_contained(render_audit(report))
     assert "curves" in parsed.ids
     assert any("Memorised bits" in text for text in parsed.texts)
     assert report.facts["Epochs"] == "2"
-    assert "limit-l" in report.facts["Runs"]
+    assert report.facts["Probabilities"] == (
+        "mean of classifier and predictor over the second half of the epochs, of limit-l, β\u00a010; "
+        "left out for clearly worse validation: limit-l, β\u00a03"
+    )
+    assert "Noise" not in report.facts  # nobody added any: the labels are as they came
+    both = make_audit_report(audit, blobs, ["a", "b", "c"], runs, [True, True])
+    assert both.facts["Probabilities"].endswith("of limit-l, β\u00a03; limit-l, β\u00a010")
+    assert [run.chosen for run in both.runs] == [True, True]
 
 
 def test_a_steered_audit_shows_what_was_asked_for() -> None:
     given, _, probabilities = problem(60, 2, 6)
     audit = audit_probabilities(given, probabilities, Steering(budget=3))
-    report = make_audit_report(audit, DataSet("x", make_examples(np.zeros((60, 1)), given)), ["a", "b"])
+    data = DataSet("x", make_examples(np.zeros((60, 1)), given))
+    report = make_audit_report(audit, data, ["a", "b"], asked="--budget 3")
     assert len(report.gaps_flagged) == 3
-    assert "3 labels are flagged, from a gap of" in report.explanation
+    assert "3 labels are flagged, as --budget 3 asks, from a gap of" in report.flagged
     assert "About 6 of 60" in report.sentence
+
+
+def test_clean_labels_say_how_right_the_audit_is() -> None:
+    given, right, probabilities = problem(60, 2, 6)
+    data = DataSet("x", make_examples(np.zeros((60, 1)), given, clean_labels=right))
+    audit = audit_probabilities(given, probabilities, Steering(budget=10))
+    known = find_known(audit, data)
+    assert known == Known(wrong=6, found=6, gap_auc=1.0)
+    report = make_audit_report(audit, data, ["a", "b"])
+    assert (
+        "6 are wrong; of the flagged ones 6 are wrong and 4 right; AUROC of the gap 1.0000." in report.flagged
+    )
+    assert find_known(audit, DataSet("x", make_examples(np.zeros((60, 1)), given))) is None
+
+
+def test_missing_labels_are_in_no_count_of_what_is_known() -> None:
+    given, right, probabilities = problem(60, 2, 6)
+    labels = pd.Series(given).astype(object)
+    labels[0] = None
+    data = DataSet("x", make_examples(np.zeros((60, 1)), given, clean_labels=right))
+    assert find_known(audit_probabilities(labels, probabilities), data) == Known(5, 5, 1.0)
 
 
 def test_a_row_of_a_table_is_read_back_from_its_features() -> None:

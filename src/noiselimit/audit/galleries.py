@@ -14,13 +14,16 @@ from noiselimit.run_report import shown
 
 MOST_GALLERIES = 12
 PER_GALLERY = 8
+WORST_PICTURES, WORST_ROWS = 16, 8  # of all classes: two lines of the page each
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Every class is in one of the three."""
+    """Every class has a gallery or is in one of the two lists."""
 
     shown: Sequence[Gallery]
+    worst: Sequence[Suspect]
+    """Of all classes; none where one gallery shows them."""
     others: Sequence[tuple[str, int]]
     """Flagged labels of classes that have no gallery."""
     unflagged: Sequence[str]
@@ -41,13 +44,16 @@ def galleries(audit: Audit, data: DataSet, given: Labels, class_names: Sequence[
     if not parts:
         worst = np.argsort(-gaps, kind="stable")[: min(PER_GALLERY, int(sizes.sum()))]
         parts = [("The largest gaps", 0, int(sizes.sum()), worst)]
-    rows = np.concatenate([part[-1][:PER_GALLERY] for part in parts]).astype(np.int64)
+    pictures = data.examples.inputs.ndim != 2
+    worst_of_all = flagged[: WORST_PICTURES if pictures else WORST_ROWS] if len(parts) > 1 else flagged[:0]
+    rows = np.unique(np.concatenate([worst_of_all, *(part[-1][:PER_GALLERY] for part in parts)]))
     suspects = dict(zip(rows.tolist(), _suspects(audit, data, given, class_names, rows), strict=True))
     return Found(
         [
             Gallery(name, count, size, [suspects[int(row)] for row in worst[:PER_GALLERY]])
             for name, count, size, worst in parts
         ],
+        [suspects[int(row)] for row in worst_of_all],
         [(class_names[label], int(counts[label])) for label in order[MOST_GALLERIES:]],
         [name for name, count in zip(class_names, counts, strict=True) if not count],
     )

@@ -1,14 +1,22 @@
 """From an audit to the page a person looks at."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from noiselimit.audit.galleries import galleries
 from noiselimit.audit.issues import Audit
+from noiselimit.audit.known import find_known
 from noiselimit.audit.quality import FARTHEST, Labels
-from noiselimit.audit.words import amount_sentence, explanation
+from noiselimit.audit.words import (
+    EXPLANATION,
+    amount_sentence,
+    flagged_sentence,
+    known_sentence,
+    missing_sentence,
+)
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
 from noiselimit.report import AuditReport, Confusion, RunLine
@@ -20,39 +28,60 @@ from noiselimit.runs import Run, choose
 
 MOST_CONFUSIONS = 20
 BESIDE_A_MATRIX = 8
+OF_A_COMPARISON = frozenset({"Data set", "Noise", "Choice"})
+"""What `run_facts` says of runs that compete; here they work together, on labels as they are."""
 
 
 def make_audit_report(
-    audit: Audit, data: DataSet, class_names: Sequence[str], runs: Sequence[Run] = ()
+    audit: Audit,
+    data: DataSet,
+    class_names: Sequence[str],
+    runs: Sequence[Run] = (),
+    counted: Sequence[bool] | None = None,
+    asked: str = "",
 ) -> AuditReport:
     """The report on the labels of `data.examples`, row by row those of the audit, for `write_report`.
 
-    `class_names` [C] are those of the columns of the probabilities; `runs` are those that gave them.
+    `class_names` [C] are those of the columns of the probabilities; `runs` are those that were trained for
+    them, of which the `counted` ones gave them: those that validation chooses, where nobody says.
+    `asked` is what a person said of how many to flag.
     """
+    counted = choose(runs) if counted is None else counted
     given = _given_numbers(audit, data, class_names)
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
     gaps = audit.table["gap"].to_numpy(dtype=np.float64)
     known = given >= 0
-    lines = _lines(runs)
+    lines = _lines(runs, counted)
     few = len(class_names) <= MOST_CLASSES
     found = galleries(audit, data, given, class_names)
     return AuditReport(
         title=f"Label audit of {data.name}",
         sentence=amount_sentence(audit.amount),
-        explanation=explanation(audit, int(flagged.sum())),
+        flagged=_flagged(audit, data, asked),
+        explanation=EXPLANATION,
         class_names=class_names,
         transition=audit.amount.transition if few else None,
-        confusions=_confusions(audit, class_names, BESIDE_A_MATRIX if few else MOST_CONFUSIONS),
+        confusions=confusions(audit, class_names, BESIDE_A_MATRIX if few else MOST_CONFUSIONS),
         gaps_kept=gaps[known & ~flagged],
         gaps_flagged=gaps[flagged],
         threshold=audit.threshold,
         galleries=found.shown,
+        worst=found.worst,
         other_classes=found.others,
         unflagged_classes=found.unflagged,
         runs=lines,
         clean_test=bool(runs) and all(run.metrics["wrong_labels"] is not None for run in runs),
+        wrong_share=audit.amount.rate or None,
         facts=_facts(audit, data, class_names, runs, lines),
     )
+
+
+def _flagged(audit: Audit, data: DataSet, asked: str) -> str:
+    known = find_known(audit, data)
+    parts = [flagged_sentence(audit, asked), missing_sentence(audit.missing.tolist())]
+    if known is not None:
+        parts.append(known_sentence(known, int(audit.table["is_label_issue"].sum())))
+    return " ".join(part for part in parts if part)
 
 
 def _given_numbers(audit: Audit, data: DataSet, class_names: Sequence[str]) -> Labels:
@@ -74,7 +103,7 @@ def _given_numbers(audit: Audit, data: DataSet, class_names: Sequence[str]) -> L
     return np.asarray(pd.Index(names).get_indexer(pd.Index(column)), np.int64)
 
 
-def _confusions(audit: Audit, class_names: Sequence[str], most: int) -> list[Confusion]:
+def confusions(audit: Audit, class_names: Sequence[str], most: int) -> list[Confusion]:
     """The largest cells off the diagonal; nothing larger than [C, C] is made."""
     labels = audit.amount.joint * audit.amount.examples
     np.fill_diagonal(labels, 0.0)
@@ -87,13 +116,17 @@ def _confusions(audit: Audit, class_names: Sequence[str], most: int) -> list[Con
     ]
 
 
-def _lines(runs: Sequence[Run]) -> list[RunLine]:
+def _lines(runs: Sequence[Run], counted: Sequence[bool]) -> list[RunLine]:
     if not runs:
         return []
     settings = differing_settings(runs)
+    # No epoch is marked: probabilities are means over many of them, not those of a chosen one.
     return [
-        run_line(run, chosen, {name: readable(describe_run(run)[name]) for name in settings})
-        for run, chosen in zip(runs, choose(runs), strict=True)
+        replace(
+            run_line(run, counts, {name: readable(describe_run(run)[name]) for name in settings}),
+            best_epoch=None,
+        )
+        for run, counts in zip(runs, counted, strict=True)
     ]
 
 
@@ -102,6 +135,7 @@ def _facts(
 ) -> dict[str, str]:
     flagged = int(audit.table["is_label_issue"].sum())
     missing = f", {len(audit.missing):,} more without a label" if len(audit.missing) else ""
+    facts = run_facts(runs) if runs else {}
     return {
         "Data set": data.name,
         "Labels audited": f"{audit.amount.examples:,}{missing}",
@@ -109,6 +143,17 @@ def _facts(
         "Labels flagged": f"{flagged:,}"
         + (f", from a gap of {audit.threshold:.3f} on" if audit.threshold <= FARTHEST else ""),
         **({"Remarks": " ".join(data.notes)} if data.notes else {}),
-        **(run_facts(runs) if runs else {}),
-        **({"Runs": "; ".join(dict.fromkeys(map(run_name, lines)))} if lines else {}),
+        **{name: fact for name, fact in facts.items() if name not in OF_A_COMPARISON},
+        **({"Probabilities": _whose(lines)} if lines else {}),
     }
+
+
+def _whose(lines: Sequence[RunLine]) -> str:
+    """Which runs gave the probabilities, and which were left out."""
+    several = len({line.seed for line in lines}) > 1
+    counted, others = (
+        "; ".join(run_name(line, seed=several) for line in lines if line.chosen == counts)
+        for counts in (True, False)
+    )
+    said = f"mean of classifier and predictor over the second half of the epochs, of {counted}"
+    return f"{said}; left out for clearly worse validation: {others}" if others else said

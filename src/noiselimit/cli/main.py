@@ -12,6 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from noiselimit.cli.audit import audit
 from noiselimit.cli.bench import bench
 from noiselimit.cli.bound import bound
 from noiselimit.cli.complaints import parser_sentence, with_typed_option
@@ -43,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, noise, train, show, predict, export, bench):
+for command in (demo, audit, noise, train, show, predict, export, bench):
     app.command()(command)
 app.add_typer(bound, name="bound", cls=_Commands)
 

@@ -39,8 +39,10 @@ class AuditReport:
     title: str
     sentence: str
     """How many labels are wrong, in words."""
+    flagged: str
+    """How many labels are flagged and why so many, in words."""
     explanation: str
-    """What the interval means and what is flagged."""
+    """What the estimate and its interval mean."""
     class_names: Sequence[str]
     transition: npt.NDArray[np.floating] | None
     """P(given | right) [C right, C given]; None where there are too many classes to draw."""
@@ -53,6 +55,9 @@ class AuditReport:
     threshold: float
     """The gap from which on labels are flagged; above √2 if none is."""
     galleries: Sequence[Gallery]
+    """By given class, the one with most flagged labels first."""
+    worst: Sequence[Suspect] = ()
+    """The most suspicious of all classes, worst first; none where one gallery shows them already."""
     other_classes: Sequence[tuple[str, int]] = ()
     """Classes with flagged labels that have no gallery, and how many are flagged."""
     unflagged_classes: Sequence[str] = ()
@@ -61,5 +66,7 @@ class AuditReport:
     """Those whose learning curves are drawn."""
     clean_test: bool = False
     """Whether their test labels are known to be clean."""
+    wrong_share: float | None = None
+    """The estimated share of wrong labels, a line in the chart of training accuracy; None where none is."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """What was run."""

@@ -14,7 +14,7 @@ from noiselimit.report.wording import decimal
 
 def render_audit(report: AuditReport) -> str:
     """The page. Every text that came from data is escaped; the same report gives the same page."""
-    training = Report("", "", runs=report.runs, clean_test=report.clean_test)
+    training = Report("", "", runs=report.runs, clean_test=report.clean_test, wrong_share=report.wrong_share)
     return fill(
         "audit.html",
         report=report,
@@ -22,6 +22,7 @@ def render_audit(report: AuditReport) -> str:
         wide=len(report.class_names) > 12,
         confusions=[(c.given, c.right, _about(c.labels)) for c in report.confusions],
         gap=Markup(_gap(report)),
+        worst=[card(suspect) for suspect in report.worst],
         galleries=[
             (gallery, [card(suspect) for suspect in gallery.suspects]) for gallery in report.galleries
         ],
