@@ -1,5 +1,6 @@
 """The estimator keeps scikit-learn's contract, and its judgement of labels is in order."""
 
+import dataclasses
 import pickle
 from typing import Any
 
@@ -18,6 +19,9 @@ import noiselimit
 from noiselimit import InputError, LimitClassifier
 from noiselimit.automatic import BETAS
 from noiselimit.data.examples import DataSet
+from noiselimit.hold_out import hold_out
+from noiselimit.runs.scores import gap
+from noiselimit.training import train
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
@@ -67,20 +71,28 @@ def test_wrong_labels_stand_out_under_their_own_names_and_in_order(blobs: DataSe
     issues = fitted.label_issues_
     assert list(fitted.classes_) == ["apple", "fig", "pear"]
     assert list(issues.columns) == [
-        "gap",
+        "is_label_issue",
         "label_quality",
         "given_label",
-        "suggested_label",
+        "predicted_label",
+        "gap",
         "suggested_probability",
+        "rank_in_class",
+        "row",
     ]
     assert list(issues["given_label"]) == list(names[given])
     assert issues["gap"][wrong].min() > issues["gap"].drop(wrong).median()
-    assert (issues["suggested_label"][wrong] == names[labels[wrong]]).mean() > 0.8
+    assert (issues["predicted_label"][wrong] == names[labels[wrong]]).mean() > 0.8
     np.testing.assert_allclose(issues["label_quality"], 1 - issues["gap"] / np.sqrt(2))
     assert fitted.score(inputs, names[labels]) > 0.9
+    flagged = issues["is_label_issue"]
+    assert flagged[wrong].mean() > 0.8
+    assert flagged.drop(wrong).mean() < 0.05
+    assert issues.attrs["wrong_labels"] == pytest.approx(len(wrong), abs=4)
+    assert all(run.averaged is None for run in fitted.runs_)
 
 
-def test_the_predictor_judges_and_seeds_are_averaged(blobs: DataSet) -> None:
+def test_both_networks_judge_and_seeds_are_averaged(blobs: DataSet) -> None:
     inputs, labels = arrays(blobs)
     fitted = quick(seeds=2, epochs=3).fit(inputs, labels)
     assert len({run.spec.seed for run in fitted.runs_}) == len(fitted.runs_) == 2
@@ -89,11 +101,26 @@ def test_the_predictor_judges_and_seeds_are_averaged(blobs: DataSet) -> None:
     assert probabilities.dtype == np.float64
     np.testing.assert_allclose(probabilities, classifiers, atol=1e-5)
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-12)
-    everybody = quick(epochs=3, validation_share=0).fit(inputs, labels)
-    own = everybody.runs_[0].outputs
-    for name in ("gap", "label_quality", "suggested_label", "suggested_probability"):
-        np.testing.assert_allclose(everybody.label_issues_[name], own[name], atol=1e-5)
-    assert np.abs(own["suggested_probability"] - own["predicted_probability"]).max() > 0.01
+
+
+def test_the_judges_are_the_averages_of_those_that_train_and_the_weights_of_others(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    fitted = quick(epochs=3).fit(inputs, labels)
+    spec = dataclasses.replace(fitted.runs_[0].spec, data=None)
+    held = hold_out(inputs.astype(np.float32), labels, 3, None, 0.2, spec.seed)
+    (run,) = train(spec, held.data, averaged=True)
+    assert run.averaged is not None
+    assert run.averaged.predictor is not None
+    said = (run.averaged.classifier + run.averaged.predictor) / 2
+    issues = fitted.label_issues_
+    np.testing.assert_allclose(issues["gap"][held.trained], gap(said, labels[held.trained]), atol=1e-6)
+    rest = np.setdiff1d(np.arange(len(labels)), held.trained)
+    assert len(rest) == 30
+    assert run.predictor is not None
+    with torch.inference_mode():
+        ready = run.data.standardised(inputs[rest].astype(np.float32))
+        both = sum(network(ready)[0].softmax(-1).numpy() for network in (run.model, run.predictor)) / 2
+    np.testing.assert_allclose(issues["gap"][rest], gap(both, labels[rest]), atol=1e-5)
 
 
 def test_beta_is_chosen_by_validation_and_only_where_there_is_one(blobs: DataSet) -> None:
@@ -195,7 +222,7 @@ def test_few_examples(counts: list[int]) -> None:
     ("count", "size", "epochs"), [(20, 32, 60), (96, 32, 50), (1600, 100, 30), (9000, 256, 30)]
 )
 def test_steps_follow_the_number_of_examples(count: int, size: int, epochs: int) -> None:
-    specs = LimitClassifier()._specs([0, 1], count)
+    specs = LimitClassifier()._specs([0, 1], count, 5)
     assert {(spec.batch_size, spec.epochs, spec.patience) for spec in specs} == {(size, epochs, epochs)}
     assert len(specs) == 2 * len(BETAS)
 

@@ -15,7 +15,7 @@ from noiselimit.hold_out import COPIES, FEWEST_VALIDATING, hold_out
 def test_every_class_trains_and_the_parts_are_disjoint(counts: list[int], share: float, seed: int) -> None:
     labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
     rows = np.arange(len(labels), dtype=np.float32)[:, np.newaxis]  # an input says which example it is
-    data = hold_out(rows, labels, len(counts), None, share, seed)
+    data = hold_out(rows, labels, len(counts), None, share, seed).data
     assert data.validation is not None
     trained, validating = (set(part.inputs[:, 0].tolist()) for part in (data.examples, data.validation))
     assert set(data.examples.labels.tolist()) == set(range(len(counts)))
@@ -31,7 +31,7 @@ def test_every_class_trains_and_the_parts_are_disjoint(counts: list[int], share:
 def test_classes_validate_in_proportion_and_the_seed_decides_who() -> None:
     labels = np.repeat([0, 1, 2], [100, 200, 700])
     rows = np.arange(1000, dtype=np.float32)[:, np.newaxis]
-    parts = [hold_out(rows, labels, 3, None, 0.2, seed).validation for seed in (0, 0, 1)]
+    parts = [hold_out(rows, labels, 3, None, 0.2, seed).data.validation for seed in (0, 0, 1)]
     assert all(part is not None for part in parts)
     chosen = [part.inputs[:, 0].tolist() for part in parts if part is not None]
     assert chosen[0] == chosen[1] != chosen[2]
@@ -43,7 +43,7 @@ def test_weights_leave_out_and_stay_within_float32() -> None:
     labels = np.array([0, 1] * 20)
     rows = np.arange(40, dtype=np.float32)[:, np.newaxis]
     weights = np.where(np.arange(40) < 10, 0.0, 1e300 * (1 + labels))
-    data = hold_out(rows, labels, 2, weights, 0.0, 0)
+    data = hold_out(rows, labels, 2, weights, 0.0, 0).data
     assert len(data.examples) == 30
     assert data.examples.weights is not None
     assert data.examples.weights.tolist() == pytest.approx(((1 + labels[10:]) / 2).tolist())
@@ -58,7 +58,7 @@ def test_examples_validate_as_often_as_they_weigh(weights: list[int], seed: int)
     """Nothing is set apart of so few, so all validate; within one copy of what the weight says."""
     labels = np.arange(len(weights)) % 2
     rows = np.arange(len(weights), dtype=np.float32)[:, np.newaxis]
-    validation = hold_out(rows, labels, 2, np.array(weights, float), 0.2, seed).validation
+    validation = hold_out(rows, labels, 2, np.array(weights, float), 0.2, seed).data.validation
     assert validation is not None
     counts = np.bincount(validation.inputs[:, 0].astype(int), minlength=len(weights))
     if len(set(weights)) == 1:

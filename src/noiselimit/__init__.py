@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from noiselimit.audit.issues import find_label_issues
+    from noiselimit.audit.find import find_label_issues
     from noiselimit.data.examples import DataSet, Examples, make_examples
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
@@ -69,7 +69,7 @@ _HOMES = {
     "RunSpec": "spec",
     "UniformNoise": "noise",
     "choose": "runs",
-    "find_label_issues": "audit.issues",
+    "find_label_issues": "audit.find",
     "grid": "grids",
     "load_data": "data.sources",
     "load_run": "runs",

@@ -4,22 +4,24 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from noiselimit.audit.given import Given
+from noiselimit.audit.issues import audit_given
+from noiselimit.audit.said import said_of_all, without_averages
 from noiselimit.automatic import BETAS, fitting_batch_size, fitting_epochs, is_auto
+from noiselimit.cohort.device import find_device
 from noiselimit.data.inputs import canonical_inputs
 from noiselimit.errors import InputError
-from noiselimit.exact import Floats, classifier_probabilities, judging_probabilities
+from noiselimit.exact import Floats, classifier_probabilities
 from noiselimit.grids import grid
 from noiselimit.hold_out import hold_out
 from noiselimit.methods import get_method
 from noiselimit.runs import choose
-from noiselimit.runs.scores import gap, label_quality
 from noiselimit.spec import RunSpec
 from noiselimit.training import Progress, train
 
@@ -78,21 +80,24 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
             raise InputError(f"seeds is {self.seeds!r}: give a whole number ≥ 1.")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.seeds).tolist()
-        data = hold_out(inputs, labels, len(self.classes_), weights, self.validation_share, seeds[0])
+        held = hold_out(inputs, labels, len(self.classes_), weights, self.validation_share, seeds[0])
         runs = train(
-            self._specs(seeds, len(data.examples)),
-            data,
+            self._specs(seeds, len(held.trained), inputs[0].size),
+            held.data,
             device=self.device,
             threads=effective_n_jobs(self.n_jobs),
+            averaged=True,
             progress=self._tell if self.verbose else None,
         )
-        self.runs_ = [run for run, chosen in zip(runs, choose(runs), strict=True) if chosen]
-        if not self.runs_:
+        chosen = [run for run, counts in zip(runs, choose(runs), strict=True) if counts]
+        if not chosen:
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training broke down for every beta, because {next(failures)}.")
+        said = said_of_all(chosen, inputs, held.trained, find_device(str(self.device)))
+        self.label_issues_ = audit_given(Given(labels, self.classes_), said).table
+        self.runs_ = [without_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
         self.input_shape_ = inputs.shape[1:]
-        self.label_issues_ = self._issues(inputs, labels)
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
@@ -111,7 +116,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(1)])
 
-    def _specs(self, seeds: list[int], examples: int) -> list[RunSpec]:
+    def _specs(self, seeds: list[int], examples: int, values: int) -> list[RunSpec]:
         choices: dict[str, Any] = {}
         if not is_auto(self.beta):
             choices["beta"] = self.beta
@@ -119,7 +124,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choices["beta"] = list(BETAS)
         size: Any = self.batch_size
         if is_auto(size):
-            size = fitting_batch_size(examples)
+            size = fitting_batch_size(examples, values)
         size = RunSpec(batch_size=size).batch_size  # a whole number, or said to be none
         epochs: Any = self.epochs
         if is_auto(epochs):
@@ -136,19 +141,6 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validation_labels="clean",  # those of the part that `hold_out` set apart
             test_share=0.0,
             **choices,
-        )
-
-    def _issues(self, inputs: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> pd.DataFrame:
-        judged = judging_probabilities(self.runs_, inputs)
-        gaps = gap(judged, labels)
-        return pd.DataFrame(
-            {
-                "gap": gaps,
-                "label_quality": label_quality(gaps),
-                "given_label": self.classes_[labels],
-                "suggested_label": self.classes_[judged.argmax(1)],
-                "suggested_probability": judged.max(1),
-            }
         )
 
     def _tell(self, news: Progress) -> None:

@@ -20,11 +20,6 @@ def classifier_probabilities(runs: Sequence[Run], inputs: npt.NDArray[np.generic
     return _mean([_probabilities(run, run.model, inputs) for run in runs])
 
 
-def judging_probabilities(runs: Sequence[Run], inputs: npt.NDArray[np.generic]) -> Floats:
-    """[n, classes] likewise of the predictors, by which labels are judged; without one, the classifier's."""
-    return _mean([_probabilities(run, run.predictor or run.model, inputs) for run in runs])
-
-
 def mean_probabilities(runs: Sequence[Run], inputs: Inputs, device: torch.device) -> npt.NDArray[np.float32]:
     """[n, classes]: the mean over runs, and over classifier and predictor of each, of what their weights say.
 

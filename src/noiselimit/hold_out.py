@@ -1,5 +1,7 @@
 """Set examples apart that validate, where classes may have few: each keeps one to train on."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +18,15 @@ examples need no such care, and copies of them would need memory."""
 Indices = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What is left to train on, and what validates it."""
+
+    data: DataSet
+    trained: Indices
+    """Rows of the inputs that are the data's examples, in their order."""
+
+
 def hold_out(
     inputs: npt.NDArray[np.generic],
     labels: npt.NDArray[np.int64],
@@ -23,7 +34,7 @@ def hold_out(
     weights: npt.NDArray[np.float64] | None,
     share: float,
     seed: int,
-) -> DataSet:
+) -> HeldOut:
     """Examples and the part that validates them; every class keeps an example to train on.
 
     Inputs [n, ...], labels [n] below `classes`, weights [n] ≥ 0. Those of weight 0 are left out,
@@ -47,7 +58,7 @@ def hold_out(
     validating = chosen if len(chosen) else trained
     if weights is not None:
         validating = _as_often_as_weighed(validating, weights[validating])
-    return DataSet("X", part(trained, weights), validation=part(validating))
+    return HeldOut(DataSet("X", part(trained, weights), validation=part(validating)), trained)
 
 
 def _as_often_as_weighed(rows: Indices, weights: npt.NDArray[np.float64]) -> Indices:

@@ -21,7 +21,7 @@ class Given:
     labels: Labels
     """[n]; −1 where missing."""
     names: npt.NDArray[Any] | None
-    """[C], sorted, for labels that are strings; None for numbers."""
+    """[C] of any one type; None where labels are the numbers themselves."""
 
     @property
     def missing(self) -> Flags:

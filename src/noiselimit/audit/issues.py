@@ -1,7 +1,6 @@
-"""`find_label_issues`: a table of all examples that says whose label is wrong."""
+"""From labels and probabilities to a table of all examples that says whose label is wrong."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -22,7 +21,7 @@ from noiselimit.audit.quality import (
     rank_in_class,
     worst_first,
 )
-from noiselimit.errors import InputError, Notice, number
+from noiselimit.errors import InputError, number
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Audit:
     """All that probabilities say about labels."""
 
     table: pd.DataFrame
-    """One row per example in data order; see `find_label_issues`."""
+    """One row per example in data order; see `find_label_issues` for the columns."""
     amount: Amount
     threshold: float
     """Gap from which on labels are flagged."""
@@ -62,35 +61,8 @@ class Audit:
     """Rows without a label; they are in the table, never flagged."""
 
 
-def find_label_issues(
-    *,
-    labels: Any,
-    pred_probs: Any,
-    expect_noise: float | None = None,
-    budget: int | None = None,
-    min_quality: float | None = None,
-) -> pd.DataFrame:
-    """Which labels [n] are wrong by class probabilities [n, C]: one row per example, in data order.
-
-    Columns: `is_label_issue`; `label_quality` in [0, 1], lower is worse; `given_label`; `predicted_label`;
-    `gap` in [0, √2]; `suggested_probability` of the predicted label; `rank_in_class`, 1 for the worst of its
-    given class; `row`. Labels are numbers of columns, or strings whose sorted names are the columns.
-    Probabilities may be a memory-mapped array. How many are flagged is estimated, or steered by one of
-    `expect_noise` (the worst share), `budget` (the N worst) and `min_quality` (all of lower quality). Rows
-    without a label are listed in a `Notice` and left unflagged, with a prediction. `attrs` of the table hold
-    the estimated number of wrong labels, its share and interval.
-    """
-    steering = Steering(expect_noise, budget, min_quality)
-    audit = audit_probabilities(labels, pred_probs, steering)
-    if len(audit.missing):
-        listed = ", ".join(map(str, audit.missing[:10])) + (", …" if len(audit.missing) > 10 else "")
-        notice = f"{len(audit.missing)} labels are missing and were not audited (rows {listed})."
-        warnings.warn(Notice(notice), stacklevel=2)
-    return audit.table
-
-
 def audit_probabilities(labels: Any, pred_probs: Any, steering: Steering | None = None) -> Audit:
-    """The same with everything that was found."""
+    """Everything that class probabilities [n, C] say about labels [n], as people have them."""
     probabilities = check_probabilities(pred_probs)
     return audit_given(check_labels(labels, *probabilities.shape), probabilities, steering)
 

@@ -43,7 +43,7 @@ def frame_data_set(
         filled, missing = fill_labels(given, f"{source}: column '{given.name}'")
         given = given if not missing.any() else pd.Series(filled, name=given.name)
     table = fit_table(inputs, source)
-    names, encoded = _classes(given, source)
+    names, encoded = class_numbers(given, source)
     clean = None
     if clean_labels is not None:
         clean = _encode(_column(clean_labels, "clean label", inputs, source), names, source)
@@ -66,7 +66,7 @@ def _column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Se
     return series
 
 
-def _classes(labels: "pd.Series[Any]", source: str) -> tuple[tuple[str, ...], Labels]:
+def class_numbers(labels: "pd.Series[Any]", source: str) -> tuple[tuple[str, ...], Labels]:
     """(class names in numeric or else alphabetic order, labels [n] that number them)."""
     codes, texts = _label_texts(labels, source)
     if len(texts) == len(codes) > 1 or (len(codes) >= MANY and 2 * len(texts) > len(codes)):

@@ -1,0 +1,56 @@
+"""Runs that count: those not clearly worse than the best by noisy validation, and never failed ones."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from noiselimit.audit.choice import count_runs
+from noiselimit.errors import InputError
+from noiselimit.spec import RunSpec
+
+
+def runs(*betas: float, failed: tuple[int, ...] = (), seeds: int = 1) -> Any:
+    specs = [RunSpec(hyper={"beta": beta}, seed=seed) for beta in betas for seed in range(seeds)]
+    return [
+        SimpleNamespace(
+            spec=spec,
+            failed=i in failed,
+            metrics={"failure": "the loss was not a finite number: lower the learning rate"},
+        )
+        for i, spec in enumerate(specs)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "validated", "counted"),
+    [
+        ([0.70, 0.68], 360, [True, True]),  # two standard errors are 0.048
+        ([0.70, 0.64], 360, [False, True][::-1]),
+        ([0.60, 0.70], 360, [False, True]),
+        ([0.70, 0.685], 200_000, [True, True]),  # certainly worse, and by too little to matter
+        ([0.70, 0.67], 200_000, [True, False]),
+        ([None, 0.3], 360, [False, True]),
+        ([1.0, 1.0], 50, [True, True]),
+    ],
+)
+def test_settings_near_the_best_count(
+    accuracies: list[float | None], validated: int, counted: list[bool]
+) -> None:
+    assert count_runs(runs(3, 10), accuracies, validated) == counted
+
+
+def test_seeds_of_a_setting_count_together_but_for_those_that_failed() -> None:
+    accuracies = [0.70, 0.60, 0.66, 0.64, 0.5, None]
+    assert count_runs(runs(3, 10, 30, seeds=2), accuracies, 1000) == [True] * 4 + [False] * 2
+    assert count_runs(runs(3, 10, seeds=2), [0.7, None, 0.7, 0.7], 1000) == [True, False, True, True]
+
+
+def test_more_seeds_make_the_choice_sharper() -> None:
+    assert count_runs(runs(3, 10), [0.70, 0.66], 400) == [True, True]
+    assert count_runs(runs(3, 10, seeds=4), [0.70] * 4 + [0.66] * 4, 400) == [True] * 4 + [False] * 4
+
+
+def test_nothing_left_to_count() -> None:
+    with pytest.raises(InputError, match="broke down in every run of the audit, because the loss was not"):
+        count_runs(runs(3, 10, failed=(0, 1)), [None, None], 100)
