@@ -45,6 +45,16 @@ def test_many_names_are_fine_where_they_repeat():
     assert len(column.categories) == 300
 
 
+def test_names_of_several_words_are_names_where_they_repeat_or_are_few():
+    frame = pd.DataFrame(
+        {
+            "x": [f"house number {i % 25}" for i in range(50)],
+            "y": ["red and blue", "a b", "c d e f", *"abcde"] * 5 + [""] * 10,
+        }
+    )
+    assert all(isinstance(column, Categorical) for column in fit_table(frame, "t").columns)
+
+
 def test_spelled_numbers_are_names_where_all_are_numbers_or_few_differ():
     codes = pd.DataFrame({"code": NUMBERS, "size": ["38", "40", "XL", "42", "44"] * 10})
     assert fit_table(codes, "t").columns[1] == Categorical("size", ("38", "40", "42", "44", "XL"))
@@ -65,6 +75,12 @@ def test_spelled_numbers_are_names_where_all_are_numbers_or_few_differ():
             {"x": [f"id{i}" for i in range(150)]},
             "column 'x' has 150 different values in 150 rows and looks like an identifier; remove it",
         ),
+        (
+            {"x": [f"Nothing I bought {i} times ever lasted." for i in range(30)]},
+            "column 'x' holds text, which must become numbers first; embed it, as with Sentence.* or remove",
+        ),
+        ({"x": [f"{i}" + 60 * "字" for i in range(30)]}, "column 'x' holds text"),
+        ({"x": [f"a sentence of {i % 1001}" for i in range(4000)]}, "column 'x' holds text"),
         (
             {"x": [f"id{i % 1001}" for i in range(4000)]},
             "column 'x' has 1001 different values, more than 1000; join the rare ones",

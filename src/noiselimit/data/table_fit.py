@@ -14,6 +14,8 @@ MOST_CATEGORIES = 1000
 """Each is a feature, so more would fill the memory with zeros."""
 SURELY_NAMES = 100
 """Up to so many categories a column is taken for names even if there are few rows for each."""
+WORDS, LONG = 3, 60
+"""From so many words, or characters, on a value is text rather than a name."""
 FEW = 20
 """Up to so many categories a column may mix spelled numbers with words, such as the sizes 38, 40, XL."""
 
@@ -37,17 +39,34 @@ def _fit(name: str, values: "pd.Series[Any]", source: str) -> Numeric | Categori
     _require_unicode(texts, column)
     if not isinstance(values.dtype, pd.CategoricalDtype):  # there the user has said that they are names
         _refuse_spoilt_numbers(codes, texts, column)
+        if len(texts) > FEW and 2 * len(texts) > len(codes) and _are_sentences(texts):
+            raise _needs_embedding(column)
         if len(texts) > SURELY_NAMES and 2 * len(texts) > len(codes):
             raise InputError(
                 f"{column} has {len(texts)} different values in {len(codes)} rows and looks like an "
                 "identifier; remove it."
             )
     if len(texts) > MOST_CATEGORIES:
+        if _are_sentences(texts):
+            raise _needs_embedding(column)
         raise InputError(
             f"{column} has {len(texts)} different values, more than {MOST_CATEGORIES}; "
             "join the rare ones or remove the column."
         )
     return Categorical(name, tuple(texts))
+
+
+def _are_sentences(texts: list[str]) -> bool:
+    """Whether most of these are more than names: of several words or, in scripts without blanks, long."""
+    return 2 * sum(len(text.split()) >= WORDS or len(text) >= LONG for text in texts) > len(texts)
+
+
+def _needs_embedding(column: str) -> InputError:
+    return InputError(
+        f"{column} holds text, which must become numbers first; embed it, as with "
+        "SentenceTransformer('all-MiniLM-L6-v2').encode(texts) of sentence-transformers, and save these as X "
+        "and the labels as y with numpy.savez, or remove the column."
+    )
 
 
 def _refuse_spoilt_numbers(codes: npt.NDArray[np.int64], texts: list[str], column: str) -> None:
