@@ -1,4 +1,4 @@
-"""noiselimit bench."""
+"""noiselimit bench, and bench detection behind it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +6,16 @@ from typing import Annotated
 import typer
 
 from noiselimit.cli.bench_comparison import show_comparison
+from noiselimit.cli.bench_detection import detection
 from noiselimit.cli.bench_interrupted import told_what_is_kept
 from noiselimit.cli.options import Device, Graphs, Json, Kernels, Quiet, names
 
+bench = typer.Typer(rich_markup_mode=None)
+bench.command()(detection)
 
-def bench(
+
+@bench.callback(invoke_without_command=True)
+def _bench(
     context: typer.Context,
     device: Device = "auto",
     rows: Annotated[
@@ -43,6 +48,9 @@ def bench(
 
     Says how close that comes to what its hardware allows. Needs no data.
     """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
     if compare is not None:
         show_comparison(compare, as_json, context)
         return
@@ -82,3 +90,14 @@ def bench(
             print_bench(content, out)
         if any("failure" in entry for entry in [*content["rows"], *content["points"]]):
             raise typer.Exit(1)
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """Say that options before the inner command are not its own, instead of forgetting them."""
+    from noiselimit.errors import InputError
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            inner = context.invoked_subcommand
+            raise InputError(f"{parameter.opts[0]} stands before '{inner}': put it behind '{inner}'.")

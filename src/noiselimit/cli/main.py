@@ -44,8 +44,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, audit, noise, train, show, predict, export, bench):
+for command in (demo, audit, noise, train, show, predict, export):
     app.command()(command)
+app.add_typer(bench, name="bench", cls=_Commands)
 app.add_typer(bound, name="bound", cls=_Commands)
 
 

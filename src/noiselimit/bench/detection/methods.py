@@ -1,0 +1,80 @@
+"""From what was trained to each tool's figures: its scores, threshold and estimate against the truth."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from noiselimit.audit.issues import audit_probabilities
+from noiselimit.bench.detection.cleanlab_says import cleanlab_issues, has_cleanlab
+from noiselimit.bench.detection.scores import (
+    Flags,
+    Labels,
+    Probabilities,
+    area_under_margin,
+    detection,
+    flagging,
+    loss,
+    normalized_margin,
+    self_confidence,
+)
+from noiselimit.bench.detection.trainings import Arrays
+
+Entry = dict[str, Any]
+CLEANLAB = {"self-confidence": self_confidence, "normalized-margin": normalized_margin}
+WHEN = ("last", "stopped")
+TRAINED = {
+    **{f"cleanlab-{rank}-{when}": ("folds",) for when in WHEN for rank in CLEANLAB},
+    "aum-last": ("margins",),
+    "aum-stopped": ("margins", "plain"),
+    **{f"ce-loss-{when}": ("plain",) for when in WHEN},
+    "ours-default": ("default",),
+    "ours-fast": ("fast",),
+}
+"""Method → the trainings that it needs, whose seconds add up."""
+
+
+def entries(found: Mapping[str, Arrays], given: Labels, wrong: Flags) -> dict[str, Entry]:
+    """Method → its figures, of those whose trainings were found; training → its arrays."""
+    made = {}
+    for method, needed in TRAINED.items():
+        if all(training in found for training in needed):
+            made[method] = _entry(method, found, given, wrong)
+    return made
+
+
+def _entry(method: str, found: Mapping[str, Arrays], given: Labels, wrong: Flags) -> Entry:
+    tool, _, rest = method.partition("-")
+    if tool == "ours":
+        return _ours(found[rest], given, wrong)
+    if tool == "aum":
+        epochs = None if rest == "last" else int(found["plain"]["best_epochs"][0])
+        return dict(detection(area_under_margin(found["margins"]["margins"], epochs), wrong))
+    rank, _, when = rest.rpartition("-")
+    if tool == "ce":
+        return dict(detection(loss(found["plain"][when], given), wrong))
+    probabilities = found["folds"][when]
+    return {
+        **detection(CLEANLAB[rank](probabilities, given), wrong),
+        **(cleanlab_entry(probabilities, given, wrong) if has_cleanlab() else {}),
+    }
+
+
+def cleanlab_entry(probabilities: Probabilities, given: Labels, wrong: Flags) -> Entry:
+    """What cleanlab's own functions say."""
+    return dict(flagging(*cleanlab_issues(given, probabilities), wrong))
+
+
+def _ours(found: Arrays, given: Labels, wrong: Flags) -> Entry:
+    """The product itself; beside it, whether examples that were seen in training are judged worse."""
+    audit = audit_probabilities(given, found["probabilities"])
+    gaps = audit.table["gap"].to_numpy(np.float64)
+    seen = found["seen"].astype(np.bool_)
+    return {
+        **detection(gaps, wrong),
+        **flagging(audit.table["is_label_issue"].to_numpy(np.bool_), audit.amount.rate, wrong),
+        "auroc_seen": detection(gaps[seen], wrong[seen])["auroc"],
+        "auroc_held_out": detection(gaps[~seen], wrong[~seen])["auroc"],
+        "interval": list(audit.amount.interval),
+        "counted": found["counted"].tolist(),
+    }

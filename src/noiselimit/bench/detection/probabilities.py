@@ -1,0 +1,67 @@
+"""Probabilities kept for later: where cleanlab is not at hand, it is asked about them elsewhere."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noiselimit.bench.detection.cleanlab_says import has_cleanlab
+from noiselimit.bench.detection.methods import CLEANLAB, WHEN, cleanlab_entry
+from noiselimit.bench.detection.problem import Labelled, Problem
+from noiselimit.bench.detection.result import Content, read_detection
+from noiselimit.bench.detection.trainings import Arrays
+from noiselimit.data.npz import UNREADABLE
+from noiselimit.errors import InputError
+from noiselimit.files import atomic_file, write_json
+
+KEPT = {"folds": WHEN, "default": ("probabilities", "seen"), "fast": ("probabilities", "seen")}
+"""Training → which of its arrays are kept: 2 bytes × examples × classes for each table of probabilities."""
+
+
+def save_probabilities(
+    folder: Path, problem: Problem, labelled: Labelled, found: Mapping[str, Arrays]
+) -> Path:
+    """One compressed .npz for a problem, with its labels; probabilities in half precision."""
+    labels = {"given": labelled.data.examples.labels, "clean": labelled.clean}
+    arrays: dict[str, Any] = {name: each.astype(np.int32) for name, each in labels.items()}
+    for training, names in KEPT.items():
+        for name in names if training in found else ():
+            array = found[training][name]
+            arrays[f"{training}_{name}"] = array.astype(np.float16) if array.dtype.kind == "f" else array
+    path = folder / f"{problem.name}.npz"
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    return path
+
+
+def score_saved(folder: Path, out: Path) -> Content:
+    """Ask cleanlab about the saved probabilities of every row in `out`, and write its answers there."""
+    if not has_cleanlab():
+        raise InputError("score needs cleanlab, which is not installed: pip install 'noiselimit[peers]'.")
+    content = read_detection(out)
+    rows = []
+    for row in content["rows"]:
+        path = folder / f"{Problem(**row['problem']).name}.npz"
+        arrays = _read(path)
+        given, wrong = arrays["given"].astype(np.int64), arrays["given"] != arrays["clean"]
+        methods = dict(row["methods"])
+        for when in WHEN if f"folds_{WHEN[0]}" in arrays else ():
+            said = cleanlab_entry(arrays[f"folds_{when}"], given, wrong)
+            for rank in CLEANLAB:
+                name = f"cleanlab-{rank}-{when}"
+                methods[name] = {**methods[name], **said}
+        rows.append({**row, "methods": methods})
+    content = {**content, "rows": rows}
+    write_json(out, content)
+    return content
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{path} is missing: name the folder that --save-probabilities filled.")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except UNREADABLE:
+        raise InputError(f"{path} is damaged: measure its row again.") from None

@@ -1,0 +1,51 @@
+"""What a comparison measures: problems one after another, and how they are trained on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from noiselimit.bench.detection.problem import Problem, check_noise
+from noiselimit.bench.detection.trainings import How
+
+NOISES = ("uniform:0.2", "uniform:0.4", "next:0.3", "instance:0.3", "none")
+LABEL_SETS = ("given:aggre", "given:worst")
+"""Of data that come with labels by people."""
+USUAL_NOISES = {"cifar10n": LABEL_SETS}
+USUAL_EXAMPLES = {"mnist": 10_000}
+"""Of data that have more, so that a CPU is done in minutes."""
+QUICK_EXAMPLES, QUICK_EPOCHS = 300, 2
+"""They show that it works, and nothing else."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """All of it."""
+
+    problems: tuple[Problem, ...]
+    how: How
+    quick: bool = False
+
+
+def chosen_problems(
+    data: Sequence[str],
+    noises: Sequence[str] | None,
+    seeds: Sequence[int],
+    examples: int | None = None,
+    data_dir: str | None = None,
+    *,
+    quick: bool = False,
+) -> tuple[Problem, ...]:
+    """Data × noise × seed, in that order; without noises, those usual for the data."""
+    for noise in noises or ():
+        check_noise(noise)
+    return tuple(
+        Problem(
+            name,
+            noise,
+            seed,
+            examples if examples is not None else QUICK_EXAMPLES if quick else USUAL_EXAMPLES.get(name),
+            data_dir,
+        )
+        for name in data
+        for noise in (USUAL_NOISES.get(name, NOISES) if noises is None else noises)
+        for seed in seeds
+    )

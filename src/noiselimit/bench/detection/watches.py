@@ -1,0 +1,102 @@
+"""What the peers need to hear of a training: margins of every epoch, or held-out scores of the last one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from noiselimit.cohort.block_data import BlockData
+from noiselimit.cohort.outcome import Scores
+from noiselimit.spec import RunSpec
+
+
+def margin(logits: Tensor, labels: Tensor) -> Tensor:
+    """[...]: the assigned class's logit less the largest other one, of logits [..., C] and labels [...]."""
+    own = labels.unsqueeze(-1)
+    others = logits.scatter(-1, own, -torch.inf).amax(-1)
+    return logits.gather(-1, own).squeeze(-1) - others
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Of the logits that the steps compute anyway: their mean over epochs is the area under the margin."""
+
+    labels: Tensor
+    """int64 [K, m]"""
+    found: Tensor
+    """float32 [K, E × m]: epoch by epoch."""
+    epoch: Tensor
+    """int64 []: that it is, counted from 0."""
+
+    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+        """The following steps are of this epoch."""
+        self.epoch.fill_(epoch - 1)
+
+    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+        """Nothing is held out."""
+        return False
+
+    @torch.no_grad()
+    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        """Note the margins at these positions [K, B]."""
+        margins = margin(logits.to(torch.float32), self.labels.gather(1, positions))
+        self.found.scatter_(1, self.epoch * self.labels.shape[1] + positions, margins)
+
+    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        """Nothing is held out."""
+
+    def of_row(self, row: int, last: Scores) -> Tensor:
+        """[E, m]"""
+        return self.found[row].view(-1, self.labels.shape[1]).cpu()
+
+    def keep(self, rows: Sequence[int]) -> "Margins":
+        """These rows alone."""
+        return replace(self, labels=self.labels[rows], found=self.found[rows])
+
+
+def make_margins(
+    specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
+) -> Margins:
+    """For a block that shall be watched so."""
+    labels = data.train.labels
+    room = torch.zeros(len(specs), specs[0].epochs * labels.shape[1], device=device)
+    return Margins(labels, room, torch.zeros((), dtype=torch.int64, device=device))
+
+
+@dataclass(frozen=True, eq=False)
+class LastHeldOut:
+    """The classifier's probabilities of the validation part after the last epoch."""
+
+    found: Tensor
+    """float32 [K, v, C]"""
+
+    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+        """Training steps are not heard."""
+
+    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+        """In the last epoch of any of the runs."""
+        return any(epoch == spec.epochs for spec in specs)
+
+    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        """Training steps are not heard."""
+
+    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        """Keep the softmaxes at these positions [K, B]."""
+        there = positions[:, :, None].expand(logits.shape)
+        self.found.scatter_(1, there, logits.softmax(-1, dtype=torch.float32))
+
+    def of_row(self, row: int, last: Scores) -> Tensor:
+        """[v, C]"""
+        return self.found[row].cpu()
+
+    def keep(self, rows: Sequence[int]) -> "LastHeldOut":
+        """These rows alone."""
+        return LastHeldOut(self.found[rows])
+
+
+def make_last_held_out(
+    specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
+) -> LastHeldOut:
+    """For a block that shall be watched so."""
+    return LastHeldOut(torch.zeros(len(specs), len(data.validation), classes, device=device))
