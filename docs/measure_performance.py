@@ -2,13 +2,15 @@
 
     python docs/measure_performance.py precision --data-dir DATA   → results/precision.json (MNIST, GPU)
     … precision --data-dir DATA --device cpu --methods ce --seeds 9 --epochs 3 → results/precision-cpu.json
-    python docs/measure_performance.py tried                       → results/tried.json (GPU)
+    python docs/measure_performance.py tried                       → results/tried.json (GPU; with --out FILE
+                                                                     goes on where that file ends)
     python docs/measure_performance.py compile                     → results/compile.json (GPU)
 
 `--quick` shrinks everything, to see that it works.
 """
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -153,12 +155,18 @@ TRIED: list[tuple[str, Work, int, Callable[[], Any]]] = [
 ]
 
 
-def tried(device: torch.device, quick: bool) -> Iterator[dict[str, Any]]:
-    """Seconds per run and epoch as it is, and with one thing done otherwise; more with every row."""
+def tried(device: torch.device, quick: bool, done: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Seconds per run and epoch as it is, and with one thing done otherwise; more with every row.
+
+    Rows that are done already are kept, with the commit they were measured at.
+    """
     session = Session(device, available_cores(), effort_for(device.type, quick=quick))
     usual: dict[tuple[str, str, int], float] = {}
-    rows = []
+    rows = list(done)
+    commit = source_state()[0]
     for what, work, runs, otherwise in TRIED:
+        if any(row["what"] == what for row in done):
+            continue
         k = min(runs, 2) if quick else runs
         key = (work.data, work.method, k)
         if key not in usual:
@@ -172,6 +180,7 @@ def tried(device: torch.device, quick: bool) -> Iterator[dict[str, Any]]:
                 "k": k,
                 "seconds": usual[key],
                 "instead_seconds": instead,
+                "commit": commit,
             }
         )
         yield {
@@ -239,7 +248,8 @@ def main() -> None:
         methods = given.methods.split(",")
         contents = precision(device, given.data_dir, methods, given.seeds, given.epochs, given.quick)
     elif given.what == "tried":
-        contents = tried(device, given.quick)
+        before = json.loads(given.out.read_text("utf-8")) if given.out and given.out.exists() else {}
+        contents = tried(device, given.quick, before.get("rows", []))
     else:
         contents = [compiled(device, given.quick)]
     name = f"{given.what}-cpu" if device.type == "cpu" else given.what

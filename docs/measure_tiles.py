@@ -113,12 +113,13 @@ def row(case: Case, microseconds: float) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--compile", metavar="I/N", help="compile one share of the cases and end")
     given = parser.parse_args()
     if given.compile:
         compile_share(*map(int, given.compile.split("/")))
     else:
-        write_json(RESULT, measure())
+        write_json(given.out, measure())
 
 
 if __name__ == "__main__":

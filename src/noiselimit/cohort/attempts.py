@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from noiselimit.cohort.device import release_memory
 from noiselimit.cohort.pace import Pace
 from noiselimit.errors import InputError, Notice
 
@@ -42,7 +43,7 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
             f"our own kernels failed here ({type(error).__name__}: {first_line(error)}), so torch's are "
             "used: slower, same results; --kernels off hides this line."
         )
-    torch.cuda.empty_cache()  # the error is gone by now, and the tensors that its traceback held
+    release_memory()  # the error is gone by now, and the block that its traceback held
     warnings.warn(notice, Notice, stacklevel=2)
     for fewer, way in again:
         persevere(fewer, way, train)

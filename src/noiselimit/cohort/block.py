@@ -120,16 +120,21 @@ class Block:
 
         with only_compiling(workers):
             self.rehearse_step()
-            self.rehearse_evaluation(1)
+            self.rehearse_evaluation()
 
     def rehearse_step(self) -> None:
         """Take one step, to see what it needs; the block cannot train properly after that."""
         self.epoch.begin(1, self.specs, self.data.train)
         self._step(min(self.specs[0].batch_size, len(self.data.train)))
 
-    def rehearse_evaluation(self, rows: int) -> None:
-        """Evaluate once in pieces as large as among so many rows, to see what that needs."""
-        self._validate(replace(self.data, evaluated_rows=rows), watched=self.watch is not None)
+    def rehearse_evaluation(self) -> None:
+        """Evaluate once and score a piece of the largest part as at the end, to see what that needs."""
+        self._validate(self.data, watched=self.watch is not None)
+        everybody = range(len(self.specs))
+        data = self.data.keep(everybody)
+        largest = max((part for part in (data.train, data.validation, data.test) if part), key=len)
+        self.networks.remember(everybody)
+        self.networks.probabilities(next(data.whole(largest)).inputs, everybody, best=True)
 
     def _leaving_pays(self, epoch: int, seconds: float) -> bool:
         """Whether leaving idle rows out saves more time than recording the step anew will take."""

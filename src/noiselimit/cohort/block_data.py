@@ -87,8 +87,9 @@ class BlockData:
     """Whether our own kernel makes batches of pictures, else torch's operations do."""
     dtype: torch.dtype = torch.float32
     """What it makes them as; torch's make float32."""
-    evaluated_rows: int | None = None
-    """Rows that the pieces of an evaluation are cut for; None: as many as there are."""
+    evaluated_rows: int = 1
+    """Rows that the pieces of an evaluation are cut for on a GPU: all of the cohort, so that some of them
+    never need more than their share of what all need."""
 
     @property
     def selects_by_validation(self) -> bool:
@@ -155,7 +156,7 @@ class BlockData:
         """The whole part in its own order, in pieces."""
         everything = torch.arange(len(part), device=part.index.device).expand(len(part.index), -1)
         inputs = part.inputs.inputs if isinstance(part.inputs, PictureStream) else part.inputs
-        on_gpu, rows = part.index.device.type == "cuda", self.evaluated_rows or len(part.index)
+        on_gpu, rows = part.index.device.type == "cuda", self.evaluated_rows
         size = evaluation_batch(
             inputs.shape[1:],
             max(EVALUATION_BATCH, EVALUATED_ON_GPU // rows) if on_gpu else EVALUATION_BATCH,
@@ -201,8 +202,12 @@ def block_data(
     device: torch.device,
     *,
     clean_validation: bool = False,
+    cohort: int = 1,
 ) -> BlockData:
-    """Put indices, labels, weights and statistics of these runs beside the inputs, which all blocks share."""
+    """Put indices, labels, weights and statistics of these runs beside the inputs, which all blocks share.
+
+    They are some of a `cohort` of so many.
+    """
     inputs = on_device.examples
 
     def stack(arrays: Sequence[npt.NDArray[Any]]) -> Tensor:
@@ -245,6 +250,7 @@ def block_data(
         test=tested,
         mean=stack([run.mean for run in runs]).unsqueeze(1),
         std=stack([run.std for run in runs]).unsqueeze(1),
+        evaluated_rows=cohort,
     )
 
 

@@ -1,5 +1,6 @@
 """Which device there is, and how many cores."""
 
+import gc
 import re
 
 import torch
@@ -20,3 +21,10 @@ def find_device(name: str) -> torch.device:
     if device.index is not None and device.index >= count:
         raise InputError(f"device '{name}' was asked for, but there are {count} GPUs: count them from 0.")
     return device
+
+
+def release_memory() -> None:
+    """Give back what blocks that are done with held: they and their steps know each other, and wait for the
+    garbage collector."""
+    gc.collect()
+    torch.cuda.empty_cache()

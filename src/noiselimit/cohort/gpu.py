@@ -10,6 +10,7 @@ import torch
 
 from noiselimit.cohort.attempts import Train, persevere
 from noiselimit.cohort.block import Block
+from noiselimit.cohort.device import release_memory
 from noiselimit.cohort.memory import rows_that_fit
 from noiselimit.cohort.pace import Pace
 from noiselimit.errors import InputError, Notice
@@ -40,6 +41,7 @@ def train_on_gpu(
         most = _rows_at_once(rows, pace, make_block, device) if can_rehearse else len(rows)
         for piece in pieces_of(rows, most):
             persevere(piece, pace, train)
+            release_memory()  # what the next one may need
 
 
 _ONE_AT_A_TIME = Lock()

@@ -1,11 +1,11 @@
 """How many rows fit into a GPU's memory: measured on blocks of one and of two rows."""
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 
 from noiselimit.cohort.block import Block
+from noiselimit.cohort.device import release_memory
 
 SHARE_USED = 0.9
 """Of the free memory: what libraries take for themselves and what lies between tensors needs some too."""
@@ -16,12 +16,14 @@ def rows_that_fit(make_block: Callable[[int], Block], rows: int, device: torch.d
     if rows == 1:
         return 1
     try:
-        bytes_needed(make_block, 1, rows, device)  # once before: libraries take memory at their first use
-        torch.cuda.empty_cache()
+        bytes_needed(make_block, 1, device)  # once before: libraries take memory at their first use
+        release_memory()
         free = torch.cuda.mem_get_info(device)[0] * SHARE_USED
-        one, two = (bytes_needed(make_block, count, rows, device) for count in (1, 2))
+        one, two = (bytes_needed(make_block, count, device) for count in (1, 2))
     except torch.OutOfMemoryError:
         return 1  # which is tried in earnest
+    finally:
+        release_memory()
     return fitting(one, two, rows, free)
 
 
@@ -31,8 +33,8 @@ def fitting(one: float, two: float, rows: int, free: float) -> int:
     return max(1, min(rows, int((free - (one - each)) / each)))
 
 
-def bytes_needed(make_block: Callable[[int], Block], count: int, rows: int, device: torch.device) -> float:
-    """What a block of `count` takes: to stay, for a step, and for an evaluation in pieces as of `rows` rows.
+def bytes_needed(make_block: Callable[[int], Block], count: int, device: torch.device) -> float:
+    """What a block of `count` takes: to stay, for a step, and for an evaluation.
 
     A recorded step keeps its memory while others work, so the last two are added up.
     """
@@ -40,7 +42,7 @@ def bytes_needed(make_block: Callable[[int], Block], count: int, rows: int, devi
     block = make_block(count)
     settled = torch.cuda.memory_allocated(device)
     total = settled - before
-    for work in (block.rehearse_step, partial(block.rehearse_evaluation, rows)):
+    for work in (block.rehearse_step, block.rehearse_evaluation):
         torch.cuda.reset_peak_memory_stats(device)
         work()
         total += torch.cuda.max_memory_allocated(device) - settled

@@ -61,7 +61,14 @@ def train_cohort(
     def block(share: Sequence[int], pace: Pace) -> Block:
         return Block(
             [specs[i] for i in share],
-            block_data([prepared[i] for i in share], data, inputs, device, clean_validation=clean_validation),
+            block_data(
+                [prepared[i] for i in share],
+                data,
+                inputs,
+                device,
+                clean_validation=clean_validation,
+                cohort=len(specs),
+            ),
             device,
             data.examples.input_shape,
             data.examples.class_names,
