@@ -38,7 +38,10 @@ def save_probabilities(
 def score_saved(folder: Path, out: Path) -> Content:
     """Ask cleanlab about the saved probabilities of every row in `out`, and write its answers there."""
     if not has_cleanlab():
-        raise InputError("score needs cleanlab, which is not installed: pip install 'noiselimit[peers]'.")
+        raise InputError(
+            f"score is {folder}, but cleanlab, which is asked, is not installed: "
+            "pip install 'noiselimit[peers]'."
+        )
     content = read_detection(out)
     rows = []
     for row in content["rows"]:

@@ -12,11 +12,16 @@ from typing import Any
 
 import numpy as np
 
+import noiselimit
 from noiselimit.bench.detection.problem import Labelled, Problem, load_problem
 from noiselimit.bench.detection.trainings import TRAININGS, Arrays, How
 from noiselimit.cohort.device import find_device
 
-CHILD = "import sys; from noiselimit.bench.detection.stage import child; child(*sys.argv[1:])"
+CHILD = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "  # the same package wherever the process finds itself
+    "from noiselimit.bench.detection.stage import child; child(*sys.argv[2:])"
+)
+PLACE = Path(noiselimit.__file__).resolve().parent.parent
 Took = dict[str, Any]
 
 
@@ -31,7 +36,7 @@ def train_stage(training: str, problem: Problem, labelled: Labelled, how: How) -
         job, answer = Path(folder) / "job.json", Path(folder) / "answer.npz"
         wanted = {"training": training, "problem": asdict(problem), "how": asdict(how)}
         job.write_text(json.dumps(wanted))
-        command = [sys.executable, "-c", CHILD, str(job), str(answer)]
+        command = [sys.executable, "-c", CHILD, str(PLACE), str(job), str(answer)]
         ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if ended.returncode:
             said = ended.stderr.strip().splitlines()

@@ -1,0 +1,94 @@
+"""What the peers train: what is held out teaches nothing, the last epoch is the last, margins are right."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from noiselimit.audit.plan import DEFAULT as TRAINING_PLAN
+from noiselimit.bench.detection import trainings
+from noiselimit.bench.detection.folds import fold_splits
+from noiselimit.bench.detection.trainings import (
+    EFFORT,
+    TRAININGS,
+    How,
+    cross_validate,
+    train_plainly,
+    watch_margins,
+)
+from noiselimit.bench.detection.watches import margin
+from noiselimit.data.examples import DataSet
+from noiselimit.errors import InputError
+from noiselimit.training import train
+
+HOW = How(epochs=5, device="cpu", threads=1)
+
+
+def test_settings_are_those_of_our_audit(blobs: DataSet) -> None:
+    (ours, _), peer = HOW.plan(TRAINING_PLAN, 3).specs(blobs), HOW.spec(blobs, 3)
+    for name in ("epochs", "batch_size", "learning_rate", "optimiser", "augmentation", "schedule", "seed"):
+        assert getattr(peer, name) == getattr(ours, name)
+    assert peer.method == "ce"
+    assert peer.patience == peer.epochs == 5
+    assert TRAININGS.keys() == EFFORT.keys()
+
+
+def test_the_last_epoch_is_not_the_best_one(blobs: DataSet) -> None:
+    """A shorter training ends where the longer one was best, bit by bit."""
+    longer = train_plainly(blobs, 0, HOW)
+    best = int(longer["best_epochs"][0])
+    shorter = train_plainly(blobs, 0, dataclasses.replace(HOW, epochs=best))
+    assert np.array_equal(shorter["last"], longer["stopped"])
+    if best < 5:
+        assert not np.array_equal(longer["last"], longer["stopped"])
+    (run,) = train(HOW.spec(blobs, 0), blobs, device="cpu", threads=1)
+    said = longer["stopped"].argmax(1)
+    assert np.array_equal(said[run.outputs["index"]], run.outputs["predicted_label"])
+
+
+def test_what_is_held_out_teaches_nothing(blobs: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other labels in one fold change what all folds predict but that one itself."""
+    splits = fold_splits(blobs.examples.labels, 0)
+    monkeypatch.setattr(trainings, "fold_splits", lambda labels, seed: splits)
+    found = cross_validate(blobs, 0, HOW)["last"]
+    assert found.shape == (151, 3)
+    assert (found.argmax(1) == blobs.examples.labels).mean() > 0.8
+    np.testing.assert_allclose(found.sum(1), 1, atol=1e-5)
+    labels, apart = blobs.examples.labels.copy(), np.unique(splits[2].validation)
+    labels[apart] = (labels[apart] + 1) % 3
+    other = dataclasses.replace(blobs, examples=dataclasses.replace(blobs.examples, labels=labels))
+    changed = (cross_validate(other, 0, HOW)["last"] != found).any(1)
+    assert not changed[apart].any()
+    assert np.delete(changed, apart).all()
+
+
+def test_margins_of_every_epoch(blobs: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With weights that stand still and one batch for all, every epoch has the first network's margins."""
+    still = dataclasses.replace(HOW.spec(blobs, 0), learning_rate=1e-30, batch_size=256)
+    monkeypatch.setattr(How, "spec", lambda self, data, seed: still)
+    found = watch_margins(blobs, 0, HOW)["margins"]
+    assert found.shape == (5, 151)
+    (run,) = train(still, blobs, device="cpu", threads=1)
+    with torch.inference_mode():
+        run.model.train()
+        logits, _ = run.model(run.data.standardised(np.asarray(blobs.examples.inputs)))
+    expected = margin(logits, torch.from_numpy(blobs.examples.labels)).numpy()
+    assert np.ptp(expected) > 0.1
+    for epoch in found:
+        np.testing.assert_allclose(epoch, expected, atol=1e-4)
+
+
+def test_our_audits_say_who_was_seen(blobs: DataSet) -> None:
+    found = TRAININGS["fast"](blobs, 0, HOW)
+    assert found["probabilities"].shape == (151, 3)
+    assert found["seen"].sum() == 151 - round(0.2 * 151)
+    assert found["counted"].tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"threads": 0}, {"epochs": 0}, {"network": "xyzzy"}, {"device": "tpu"}, {"kernels": "so"}]
+)
+def test_what_cannot_be_trained_is_said_early(changes: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        How(**{"device": "cpu", **changes})  # type: ignore[arg-type]
