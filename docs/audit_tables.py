@@ -62,10 +62,10 @@ def overview(content: Content) -> str:
         cells = [problem_name(summary), percent(summary.rows[0]["wrong"])]
         for figure in ("auroc", "auprc"):
             peer = best_peer(summary, figure)
-            best = summary.best(figure)
+            best = str(summary.best(figure))
             for method in (OURS, FAST, peer):
                 found = summary.methods.get(method or "", {}).get(figure)
-                cells.append(_bold(_figure(found), method == best))
+                cells.append(_bold(_figure(found), _figure(summary.methods[best][figure])))
             cells.append(NAMES[peer] if peer else NONE)
         cells += [_times(ratio(summary, method, which)) for method in (OURS, FAST)]
         rows.append(cells)
@@ -104,10 +104,14 @@ def _table(summary: Summary, which: str) -> str:
         which: _seconds,
         "peak_memory": _megabytes,
     }
+    leading = {
+        name: write(summary.methods[first][name] if (first := best[name]) is not None else None)
+        for name, write in writing.items()
+    }
     rows = [
         [
             NAMES[method],
-            *(_bold(write(found.get(name)), method == best[name]) for name, write in writing.items()),
+            *(_bold(write(found.get(name)), leading[name]) for name, write in writing.items()),
         ]
         for method, found in summary.methods.items()
     ]
@@ -168,8 +172,9 @@ def _least(summary: Summary, figure: str) -> str | None:
     return min(known, key=lambda method: known[method], default=None)
 
 
-def _bold(text: str, best: bool) -> str:
-    return f"**{text}**" if best and text != NONE else text
+def _bold(text: str, leading: str) -> str:
+    """Bold where the mean is the leading one, or reads like it."""
+    return f"**{text}**" if text != NONE and text.split()[0] == leading.split()[0] else text
 
 
 def _figure(figure: Figure | None) -> str:
