@@ -41,6 +41,10 @@ def detection(
         Path | None,
         typer.Option(metavar="FOLDER", help="Train nothing: ask cleanlab about probabilities kept there."),
     ] = None,
+    without: Annotated[
+        str | None,
+        names("Trainings to leave out: folds, plain, margins, threshold, default or fast."),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small sizes: shows that it works, not who is best.")
     ] = False,
@@ -55,8 +59,8 @@ def detection(
     import json
 
     from noiselimit.bench.detection.comparison import compare_detection
+    from noiselimit.bench.detection.how import How
     from noiselimit.bench.detection.probabilities import score_saved
-    from noiselimit.bench.detection.trainings import How
     from noiselimit.bench.detection.wanted import QUICK_EPOCHS, Wanted, chosen_problems
     from noiselimit.cli.bench_news import bench_news
     from noiselimit.cli.detection_tables import print_detection
@@ -76,9 +80,11 @@ def detection(
         how = How(
             QUICK_EPOCHS if quick and epochs is None else epochs, network, device, threads, kernels, graphs
         )
+        left_out = () if without is None else tuple(several("without", without))
+        wanted = Wanted(problems, how, quick, left_out)
         try:
             with bench_news(quiet) as tell:
-                content = compare_detection(Wanted(problems, how, quick), out, save_probabilities, tell)
+                content = compare_detection(wanted, out, save_probabilities, tell)
         except KeyboardInterrupt:
             raise Interrupted("rows that are done are kept, and the same command goes on.") from None
     if as_json:

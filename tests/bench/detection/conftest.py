@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from noiselimit.bench.detection import comparison
+from noiselimit.bench.detection.how import How
+from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.problem import Labelled, Problem
-from noiselimit.bench.detection.trainings import Arrays, How
 
 Calls = list[tuple[str, str]]
 
@@ -22,6 +23,9 @@ def made_up(training: str, labelled: Labelled, quality: float = 0.5) -> Arrays:
     table[np.arange(len(own)), given] = own
     if training == "margins":
         return {"margins": np.stack([own, own, -own])}
+    if training == "threshold":
+        sets = np.arange(len(own)) % 11 == np.array([[0], [1]])
+        return {"margins": np.where(sets, 0.2, own)[:, None].repeat(3, 1), "sets": sets}
     if training in ("folds", "plain"):
         return {"last": table, "stopped": table[:, :], "best_epochs": np.array([2])}
     seen = np.arange(len(own)) % 5 > 0

@@ -9,12 +9,13 @@ import pytest
 
 from noiselimit.bench.detection import comparison, methods, probabilities
 from noiselimit.bench.detection.comparison import compare_detection
+from noiselimit.bench.detection.how import How
 from noiselimit.bench.detection.methods import TRAINED
 from noiselimit.bench.detection.probabilities import score_saved
 from noiselimit.bench.detection.problem import Problem, load_problem
 from noiselimit.bench.detection.result import read_detection
 from noiselimit.bench.detection.stage import train_stage
-from noiselimit.bench.detection.trainings import TRAININGS, How
+from noiselimit.bench.detection.trainings import TRAININGS
 from noiselimit.bench.detection.wanted import Wanted
 from noiselimit.errors import InputError
 
@@ -45,6 +46,7 @@ def test_every_tool_has_its_figures(trained: list[tuple[str, str]]) -> None:
     assert row["methods"]["ours-default"]["auroc_held_out"] == 1.0
     assert row["methods"]["aum-stopped"]["auroc"] == 1.0  # two good epochs, before a bad one
     assert row["methods"]["aum-last"]["auroc"] == 1.0
+    assert row["methods"]["aum-last"]["f1"] is not None
     assert "f1" not in row["methods"]["cleanlab-self-confidence-last"]  # nobody to ask
     assert row["training"]["epochs"] == 2
 
@@ -72,6 +74,16 @@ def test_a_failed_training_leaves_the_others_and_is_tried_again(
     (row,) = compare_detection(Wanted(PROBLEMS[:1], HOW), OUT)["rows"]
     assert row["failures"] == {}
     assert row["methods"].keys() == TRAINED.keys()
+
+
+def test_trainings_may_be_left_out(trained: list[tuple[str, str]]) -> None:
+    wanted = Wanted(PROBLEMS[:1], HOW, without=("threshold", "plain"))
+    (row,) = compare_detection(wanted, OUT)["rows"]
+    assert {training for _, training in trained} == TRAININGS.keys() - {"threshold", "plain"}
+    assert row["methods"]["aum-last"].keys() == {"auroc", "auprc"}
+    assert "ce-loss-last" not in row["methods"]
+    with pytest.raises(InputError, match="unknown training 'fold': did you mean 'folds'"):
+        Wanted(PROBLEMS, HOW, without=("fold",))
 
 
 def test_rows_that_would_not_compare_are_refused(trained: list[tuple[str, str]]) -> None:

@@ -17,6 +17,7 @@ from noiselimit.bench.detection.scores import (
     normalized_margin,
     self_confidence,
 )
+from noiselimit.bench.detection.threshold import below_threshold
 from noiselimit.bench.detection.watches import margin
 
 GIVEN = np.array([0, 1, 2])
@@ -32,6 +33,18 @@ def test_by_hand() -> None:
     margins = np.array([[1.0, 0.0], [3.0, 0.0], [5.0, -9.0]])
     assert area_under_margin(margins).tolist() == [-3.0, 3.0]
     assert area_under_margin(margins, 2).tolist() == [-2.0, 0.0]
+
+
+def test_below_the_threshold() -> None:
+    """Each run's set is judged by the other run; 99 % of a set lie at or below its threshold."""
+    sets = np.array([[True, False, False, False], [False, True, False, False]])
+    first = np.array([[0.0, 5.0, -1.0, 1.0], [2.0, 5.0, -1.0, 1.1]])  # of the set: 1 on average
+    second = np.array([[-9.0, 2.0, 9.0, 9.0], [-9.0, 2.0, 9.0, 9.0]])
+    margins = np.stack([first, second]).astype(np.float32)
+    assert below_threshold(margins, sets).tolist() == [True, False, True, False]
+    assert below_threshold(margins, sets, 1).tolist() == [True, False, True, False]
+    margins[0, :, 3] = 0.9
+    assert below_threshold(margins, sets).tolist() == [True, False, True, True]
 
 
 def test_the_loss_tells_apart_what_rounds_to_certainty() -> None:

@@ -7,16 +7,11 @@ import pytest
 import torch
 
 from noiselimit.audit.plan import DEFAULT as TRAINING_PLAN
-from noiselimit.bench.detection import trainings
+from noiselimit.bench.detection import peers
 from noiselimit.bench.detection.folds import fold_splits
-from noiselimit.bench.detection.trainings import (
-    EFFORT,
-    TRAININGS,
-    How,
-    cross_validate,
-    train_plainly,
-    watch_margins,
-)
+from noiselimit.bench.detection.how import How
+from noiselimit.bench.detection.peers import cross_validate, find_threshold, train_plainly, watch_margins
+from noiselimit.bench.detection.trainings import EFFORT, TRAININGS
 from noiselimit.bench.detection.watches import margin
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
@@ -50,7 +45,7 @@ def test_the_last_epoch_is_not_the_best_one(blobs: DataSet) -> None:
 def test_what_is_held_out_teaches_nothing(blobs: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other labels in one fold change what all folds predict but that one itself."""
     splits = fold_splits(blobs.examples.labels, 0)
-    monkeypatch.setattr(trainings, "fold_splits", lambda labels, seed: splits)
+    monkeypatch.setattr(peers, "fold_splits", lambda labels, seed: splits)
     found = cross_validate(blobs, 0, HOW)["last"]
     assert found.shape == (151, 3)
     assert (found.argmax(1) == blobs.examples.labels).mean() > 0.8
@@ -77,6 +72,17 @@ def test_margins_of_every_epoch(blobs: DataSet, monkeypatch: pytest.MonkeyPatch)
     assert np.ptp(expected) > 0.1
     for epoch in found:
         np.testing.assert_allclose(epoch, expected, atol=1e-4)
+
+
+def test_the_threshold_comes_from_examples_of_no_class(blobs: DataSet) -> None:
+    found = find_threshold(blobs, 0, HOW)
+    assert found["margins"].shape == (2, 5, 151)
+    assert found["sets"].sum(1).tolist() == [151 // 4, 151 // 4]
+    assert not found["sets"].all(0).any()
+    last = found["margins"][:, -1]
+    assert not np.array_equal(last[0], last[1])
+    for own, chosen in zip(last, found["sets"], strict=True):
+        assert own[chosen].mean() < own[~chosen].mean() - 1, "labels of no class cannot be learned"
 
 
 def test_our_audits_say_who_was_seen(blobs: DataSet) -> None:

@@ -1,17 +1,19 @@
 """The comparison itself: one problem after another, every training of it, then all figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from noiselimit.bench.detection.how import How
 from noiselimit.bench.detection.methods import entries
+from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.probabilities import save_probabilities
 from noiselimit.bench.detection.problem import Labelled, Problem, load_problem
 from noiselimit.bench.detection.result import Content, is_measured, open_content, row_key
 from noiselimit.bench.detection.stage import Took, train_stage
-from noiselimit.bench.detection.trainings import EFFORT, TRAININGS, Arrays, How
+from noiselimit.bench.detection.trainings import EFFORT, TRAININGS
 from noiselimit.bench.detection.wanted import Wanted
 from noiselimit.bench.provenance import source_state
 from noiselimit.cohort.device import find_device
@@ -36,6 +38,7 @@ def compare_detection(
     content = open_content(out, wanted.how, quick=wanted.quick)
     if probabilities is not None:
         make_folder(probabilities)
+    trainings = [name for name in TRAININGS if name not in wanted.without]
     missing = [problem for problem in wanted.problems if not is_measured(content, problem)]
     for number, problem in enumerate(missing):
 
@@ -46,8 +49,8 @@ def compare_detection(
 
         labelled = load_problem(problem)
         if number == 0 and find_device(wanted.how.device).type == "cuda":
-            _warm_up(labelled, wanted.how, tell_training)
-        row, found = _measure_row(problem, labelled, wanted.how, tell_training)
+            _warm_up(trainings, labelled, wanted.how, tell_training)
+        row, found = _measure_row(problem, labelled, wanted.how, trainings, tell_training)
         if probabilities is not None:
             save_probabilities(probabilities, problem, labelled, found)
         others = [other for other in content["rows"] if row_key(other) != problem.key]
@@ -57,19 +60,21 @@ def compare_detection(
     return content
 
 
-def _warm_up(labelled: Labelled, how: How, tell: News) -> None:
+def _warm_up(trainings: Sequence[str], labelled: Labelled, how: How, tell: News) -> None:
     """One epoch each, so that nobody's seconds include the compilation of kernels that others use as well."""
-    for training in TRAININGS:
+    for training in trainings:
         tell(f"warming up {training}", 0.0)
         TRAININGS[training](labelled.data, 0, replace(how, epochs=1))
 
 
-def _measure_row(problem: Problem, labelled: Labelled, how: How, tell: News) -> tuple[Row, dict[str, Arrays]]:
+def _measure_row(
+    problem: Problem, labelled: Labelled, how: How, trainings: Sequence[str], tell: News
+) -> tuple[Row, dict[str, Arrays]]:
     found: dict[str, Arrays] = {}
     took: dict[str, Took] = {}
     failures: dict[str, str] = {}
-    done, whole = 0.0, sum(EFFORT.values())
-    for training in TRAININGS:
+    done, whole = 0.0, sum(EFFORT[training] for training in trainings)
+    for training in trainings:
         tell(training, done / whole)
         try:
             found[training], took[training] = train_stage(training, problem, labelled, how)

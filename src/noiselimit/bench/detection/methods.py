@@ -7,6 +7,7 @@ import numpy as np
 
 from noiselimit.audit.issues import audit_probabilities
 from noiselimit.bench.detection.cleanlab_says import cleanlab_issues, has_cleanlab
+from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.scores import (
     Flags,
     Labels,
@@ -18,7 +19,7 @@ from noiselimit.bench.detection.scores import (
     normalized_margin,
     self_confidence,
 )
-from noiselimit.bench.detection.trainings import Arrays
+from noiselimit.bench.detection.threshold import below_threshold
 
 Entry = dict[str, Any]
 CLEANLAB = {"self-confidence": self_confidence, "normalized-margin": normalized_margin}
@@ -48,8 +49,7 @@ def _entry(method: str, found: Mapping[str, Arrays], given: Labels, wrong: Flags
     if tool == "ours":
         return _ours(found[rest], given, wrong)
     if tool == "aum":
-        epochs = None if rest == "last" else int(found["plain"]["best_epochs"][0])
-        return dict(detection(area_under_margin(found["margins"]["margins"], epochs), wrong))
+        return _aum(found, None if rest == "last" else int(found["plain"]["best_epochs"][0]), wrong)
     rank, _, when = rest.rpartition("-")
     if tool == "ce":
         return dict(detection(loss(found["plain"][when], given), wrong))
@@ -58,6 +58,15 @@ def _entry(method: str, found: Mapping[str, Arrays], given: Labels, wrong: Flags
         **detection(CLEANLAB[rank](probabilities, given), wrong),
         **(cleanlab_entry(probabilities, given, wrong) if has_cleanlab() else {}),
     }
+
+
+def _aum(found: Mapping[str, Arrays], epochs: int | None, wrong: Flags) -> Entry:
+    """Its threshold needs a training more, and its estimate is what lies below."""
+    entry: Entry = dict(detection(area_under_margin(found["margins"]["margins"], epochs), wrong))
+    if "threshold" in found:
+        flags = below_threshold(found["threshold"]["margins"], found["threshold"]["sets"], epochs)
+        entry |= flagging(flags, float(flags.mean()), wrong)
+    return entry
 
 
 def cleanlab_entry(probabilities: Probabilities, given: Labels, wrong: Flags) -> Entry:

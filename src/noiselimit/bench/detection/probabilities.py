@@ -8,9 +8,9 @@ import numpy as np
 
 from noiselimit.bench.detection.cleanlab_says import has_cleanlab
 from noiselimit.bench.detection.methods import CLEANLAB, WHEN, cleanlab_entry
+from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.problem import Labelled, Problem
 from noiselimit.bench.detection.result import Content, read_detection
-from noiselimit.bench.detection.trainings import Arrays
 from noiselimit.data.npz import UNREADABLE
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file, write_json

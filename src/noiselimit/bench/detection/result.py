@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from noiselimit.audit.plan import DEFAULT, FAST
+from noiselimit.bench.detection.how import How
 from noiselimit.bench.detection.problem import Problem
-from noiselimit.bench.detection.trainings import How
 from noiselimit.cohort.device import find_device
 from noiselimit.errors import InputError
 from noiselimit.files import make_folder

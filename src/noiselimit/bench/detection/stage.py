@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 import noiselimit
+from noiselimit.bench.detection.how import How
+from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.problem import Labelled, Problem, load_problem
-from noiselimit.bench.detection.trainings import TRAININGS, Arrays, How
+from noiselimit.bench.detection.trainings import TRAININGS
 from noiselimit.cohort.device import find_device
 
 CHILD = (

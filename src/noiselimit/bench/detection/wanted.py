@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from noiselimit.bench.detection.how import How
 from noiselimit.bench.detection.problem import Problem, check_noise
-from noiselimit.bench.detection.trainings import How
+from noiselimit.bench.detection.trainings import TRAININGS
+from noiselimit.errors import unknown
 
 NOISES = ("uniform:0.2", "uniform:0.4", "next:0.3", "instance:0.3", "none")
 LABEL_SETS = ("given:aggre", "given:worst")
@@ -23,6 +25,13 @@ class Wanted:
     problems: tuple[Problem, ...]
     how: How
     quick: bool = False
+    without: tuple[str, ...] = ()
+    """Trainings to leave out, where time is short: what needs them stays without figures."""
+
+    def __post_init__(self) -> None:
+        for name in self.without:
+            if name not in TRAININGS:
+                raise unknown("training", name, TRAININGS)
 
 
 def chosen_problems(
