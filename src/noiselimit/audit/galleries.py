@@ -13,8 +13,8 @@ from noiselimit.report import Gallery, Suspect
 from noiselimit.run_report import shown
 
 MOST_GALLERIES = 12
-PER_GALLERY = 8
-WORST_PICTURES, WORST_ROWS = 16, 8  # of all classes: two lines of the page each
+PICTURES_PER_GALLERY, ROWS_PER_GALLERY = 8, 5  # a line of a wide page
+LINES_OF_ALL = 2  # of the worst of all classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ def galleries(audit: Audit, data: DataSet, given: Labels, class_names: Sequence[
     gaps = audit.table["gap"].fillna(-1.0).to_numpy(dtype=np.float64)
     flagged = np.flatnonzero(audit.table["is_label_issue"].to_numpy(dtype=bool))
     flagged = flagged[np.argsort(-gaps[flagged], kind="stable")]
+    most = ROWS_PER_GALLERY if data.examples.inputs.ndim == 2 else PICTURES_PER_GALLERY
     counts = np.bincount(given[flagged], minlength=len(class_names))
     sizes = np.bincount(given[given >= 0], minlength=len(class_names))
     order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
@@ -42,15 +43,14 @@ def galleries(audit: Audit, data: DataSet, given: Labels, class_names: Sequence[
         for label in order[:MOST_GALLERIES]
     ]
     if not parts:
-        worst = np.argsort(-gaps, kind="stable")[: min(PER_GALLERY, int(sizes.sum()))]
+        worst = np.argsort(-gaps, kind="stable")[: min(most, int(sizes.sum()))]
         parts = [("The largest gaps", 0, int(sizes.sum()), worst)]
-    pictures = data.examples.inputs.ndim != 2
-    worst_of_all = flagged[: WORST_PICTURES if pictures else WORST_ROWS] if len(parts) > 1 else flagged[:0]
-    rows = np.unique(np.concatenate([worst_of_all, *(part[-1][:PER_GALLERY] for part in parts)]))
+    worst_of_all = flagged[: LINES_OF_ALL * most if len(parts) > 1 else 0]
+    rows = np.unique(np.concatenate([worst_of_all, *(part[-1][:most] for part in parts)]))
     suspects = dict(zip(rows.tolist(), _suspects(audit, data, given, class_names, rows), strict=True))
     return Found(
         [
-            Gallery(name, count, size, [suspects[int(row)] for row in worst[:PER_GALLERY]])
+            Gallery(name, count, size, [suspects[int(row)] for row in worst[:most]])
             for name, count, size, worst in parts
         ],
         [suspects[int(row)] for row in worst_of_all],

@@ -9,9 +9,11 @@ import pandas as pd
 from noiselimit.audit.galleries import galleries
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.known import find_known
+from noiselimit.audit.learned import warning
 from noiselimit.audit.quality import FARTHEST, Labels
 from noiselimit.audit.words import (
     EXPLANATION,
+    UNTOLD,
     amount_sentence,
     flagged_sentence,
     known_sentence,
@@ -48,6 +50,7 @@ def make_audit_report(
     """
     counted = choose(runs) if counted is None else counted
     given = _given_numbers(audit, data, class_names)
+    warned = warning(runs, counted, data)
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
     gaps = audit.table["gap"].to_numpy(dtype=np.float64)
     known = given >= 0
@@ -56,7 +59,8 @@ def make_audit_report(
     found = galleries(audit, data, given, class_names)
     return AuditReport(
         title=f"Label audit of {data.name}",
-        sentence=amount_sentence(audit.amount),
+        sentence=amount_sentence(audit.amount) if warned is None else UNTOLD,
+        warning=warned or "",
         flagged=_flagged(audit, data, asked),
         explanation=EXPLANATION,
         class_names=class_names,

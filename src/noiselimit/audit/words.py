@@ -9,6 +9,7 @@ from noiselimit.audit.quality import FARTHEST
 from noiselimit.report.wording import percent
 
 MOST_NAMED = 10
+UNTOLD = "How many labels are wrong cannot be told."
 EXPLANATION = (
     "The estimate counts labels that the predictions clearly contradict. The range starts at what is wrong "
     "where the predictions are surest, as if all other disagreement came from classes that overlap; it ends "

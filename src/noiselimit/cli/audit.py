@@ -43,6 +43,9 @@ def audit(
     download: Download = False,
     resize: Resize = None,
     skip_bad_images: SkipBadImages = False,
+    many_classes: Annotated[
+        bool, typer.Option("--many-classes", help="There really are fewer than ten examples a class.")
+    ] = False,
     fast: Annotated[
         bool, typer.Option("--fast", help="Train one β and one seed: half the time, a little less found.")
     ] = False,
@@ -109,14 +112,17 @@ def audit(
     """
     import json
 
+    from noiselimit.audit.sensible import check_data
     from noiselimit.audit.train import audit_data
     from noiselimit.cli.audit_answer import make_answer, words
     from noiselimit.cli.audit_files import write_copy, write_folder
     from noiselimit.cli.audit_noise import with_noise
     from noiselimit.cli.audit_places import check_places, usual_folder
     from noiselimit.cli.audit_settings import make_plan, make_steering
-    from noiselimit.cli.audit_text import print_answer, print_places
+    from noiselimit.cli.audit_text import print_answer, print_failures, print_places
     from noiselimit.cli.news import download_news, print_notes, training_news
+    from noiselimit.cohort.device import find_device
+    from noiselimit.cohort.pace import find_pace
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
@@ -130,17 +136,20 @@ def audit(
     if added is not None and write is not None:
         raise InputError("--noise makes labels wrong that --write would copy: leave out one of them.")
     check_places(data, folder, write, fix, overwrite=overwrite)
+    find_pace(kernels, graphs, find_device(device))  # says what is not there
     reading = Reading(label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True)
     try:
         examined = load_data(data, data_dir, download, download_news(quiet), reading)
         if noise is not None and added is not None:
             examined = with_noise(examined, noise, added, plan.seeds[0])
+        examined = check_data(examined, many_classes=many_classes)
         print_notes(examined)
         with training_news(quiet) as progress:
             found, judged = audit_data(
                 examined,
                 plan,
                 steering,
+                many_classes=many_classes,
                 device=device,
                 threads=threads,
                 kernels=kernels,
@@ -151,8 +160,9 @@ def audit(
     except KeyboardInterrupt:
         raise Interrupted("no audit was written, and the same command begins anew.") from None
     answer = make_answer(found, judged, examined)
+    print_failures(answer)
     if not as_json:
-        print_answer(answer, words(found, examined, asked))
+        print_answer(answer, words(found, judged, examined, asked))
     cleaned = None
     if write is not None:
         cleaned = write_copy(Path(data), write, fix, found, examined, label, overwrite=overwrite)

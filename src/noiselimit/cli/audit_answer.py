@@ -15,6 +15,7 @@ MOST_CONFUSIONS = 6
 def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, Any]:
     """Everything but the places that were written to; nothing in it is NaN."""
     from noiselimit.audit.known import find_known
+    from noiselimit.audit.learned import warning
     from noiselimit.audit.quality import FARTHEST
 
     known = find_known(audit, data)
@@ -30,6 +31,7 @@ def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, 
         "worst": _worst(audit, data),
         "confusions": _confusions(audit, data.examples.class_names),
         "missing_labels": audit.missing.tolist(),
+        "warning": warning(judged.runs, judged.counted, data),
         "known": None if known is None else vars(known),
         "runs": [
             {
@@ -47,17 +49,26 @@ def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, 
     }
 
 
-def words(audit: "Audit", data: "DataSet", asked: str) -> list[str]:
+def words(audit: "Audit", judged: "Judged", data: "DataSet", asked: str) -> list[str]:
     """How many labels are wrong, how many are flagged, and what else there is to say, a sentence each."""
     from noiselimit.audit.known import find_known
-    from noiselimit.audit.words import amount_sentence, flagged_sentence, known_sentence, missing_sentence
+    from noiselimit.audit.learned import warning
+    from noiselimit.audit.words import (
+        UNTOLD,
+        amount_sentence,
+        flagged_sentence,
+        known_sentence,
+        missing_sentence,
+    )
 
     known = find_known(audit, data)
+    warned = warning(judged.runs, judged.counted, data)
     said = [
-        amount_sentence(audit.amount),
+        amount_sentence(audit.amount) if warned is None else UNTOLD,
+        warned,
         flagged_sentence(audit, asked),
         missing_sentence(audit.missing.tolist()),
-        "" if known is None else known_sentence(known, int(audit.table["is_label_issue"].sum())),
+        None if known is None else known_sentence(known, int(audit.table["is_label_issue"].sum())),
     ]
     return [sentence for sentence in said if sentence]
 

@@ -1,5 +1,6 @@
 """What an audit found, for reading on a terminal: how many first, then which."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,13 @@ def print_places(written: Mapping[str, str], cleaned: Mapping[str, Any] | None) 
         print(f"Cleaned copy: {cleaned['file']} ({cleaned['rows']:,} rows, {did})")
     print(f"All labels: {written['label_issues_csv']} and .parquet; probabilities: {written['pred_probs']}")
     print(f"Look at {written['report']}")
+
+
+def print_failures(answer: Mapping[str, Any]) -> None:
+    """Runs that broke down, on stderr: the others judged without them."""
+    for run in answer["runs"]:
+        if run["failure"] is not None:
+            print(f"failed: β {run['beta']:g}, seed {run['seed']}: {run['failure']}.", file=sys.stderr)
 
 
 def plain(text: str) -> str:

@@ -26,9 +26,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         parameter: Any = parameters.get(key.replace("_", "-"))
         if parameter is None:
             raise unknown(f"option in {path}", key, parameters)
-        defaults[parameter.name] = (
-            _as_switch(value, key, path) if parameter.is_flag else _as_typed(value, key, path)
-        )
+        switch = getattr(parameter, "is_flag", False)  # an argument, such as DATA, has no such thing
+        defaults[parameter.name] = _as_switch(value, key, path) if switch else _as_typed(value, key, path)
     context.default_map = defaults
     return path
 

@@ -56,6 +56,8 @@ class AuditReport:
     """The gap from which on labels are flagged; above √2 if none is."""
     galleries: Sequence[Gallery]
     """By given class, the one with most flagged labels first."""
+    warning: str = ""
+    """Why the page is not to be trusted, if so."""
     worst: Sequence[Suspect] = ()
     """The most suspicious of all classes, worst first; none where one gallery shows them already."""
     other_classes: Sequence[tuple[str, int]] = ()
