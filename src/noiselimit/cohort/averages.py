@@ -87,15 +87,20 @@ class Averages:
     def of_row(self, row: int, last: Scores) -> dict[str, Scores] | None:
         """The means of a row, by part and on the CPU; None where training ended before its second half.
 
-        A balanced order may never have come to a training example: that one keeps its `last` scores.
+        Only of a row that is done: on a CPU its sums become the means, for which there need not be room
+        beside them. A balanced order may never have come to a training example: that one keeps its `last`
+        scores.
         """
         times = self.times[row].cpu()[:, None]
         if not times.any():
             return None
 
         def mean(sums: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-            train, validation = (sums.cpu() / times).tensor_split([self.trained])
-            return torch.where(times[: self.trained] > 0, train, last), validation
+            train, validation = sums.cpu().div_(times).tensor_split([self.trained])
+            never = times[: self.trained, 0] == 0
+            if never.any():
+                train[never] = last[never]
+            return train, validation
 
         classifier = mean(self.classifier[row], last.classifier)
         predictor: tuple[Tensor | None, Tensor | None] = (None, None)

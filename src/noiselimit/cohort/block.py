@@ -25,6 +25,8 @@ from noiselimit.methods import get_method
 from noiselimit.spec import RunSpec
 
 PLAIN_PACE = Pace()
+SCORED = 2**27
+"""Probabilities that a network's scores of rows that leave together may be: half a gigabyte of memory."""
 
 
 class Block:
@@ -55,6 +57,7 @@ class Block:
         precision = PRECISIONS[self.specs[0].precision]
         self.data = replace(data.keep(order), kernels=pace.kernels, dtype=precision)
         self.device = device
+        self.classes = classes
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]
         self.memorised = MemorisedRows([noise_entropies[i] for i in order], classes)
@@ -237,6 +240,12 @@ class Block:
 
     def _finish(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[Finished]:
         """Score the examples once more for the rows that leave, with the best and with the last weights."""
+        values = (len(self.data.train) + len(self.data.validation)) * self.classes
+        together = max(1, SCORED // max(values, 1))
+        for start in range(0, len(leaving), together):
+            yield from self._finish_together(leaving[start : start + together], failures)
+
+    def _finish_together(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[Finished]:
         data = self.data.keep(leaving)
         parts = {"train": data.train, "validation": data.validation, "test": data.test}
         best = {

@@ -36,12 +36,18 @@ def score_examples(
     networks: NetworkPair, data: BlockData, part: Part, rows: Sequence[int], *, best: bool
 ) -> list[Scores]:
     """What the networks of these rows say of every example; `data` and `part` hold these rows only."""
-    said, predicted = [], []  # on the CPU piece by piece: of many rows and classes a GPU would not hold them
+    classifiers: list[Tensor] = []
+    predictors: list[Tensor] = []
+    start = 0
     for batch in data.whole(part):
-        own_said, own_predicted = networks.probabilities(batch.inputs, rows, best=best)
-        said.append(own_said.cpu())
-        predicted += [] if own_predicted is None else [own_predicted.cpu()]
-    classifier = torch.cat(said, 1)
-    predictor = list(torch.cat(predicted, 1)) if predicted else []
-    nobody: list[None] = [None] * (len(rows) - len(predictor))
-    return [Scores(own, judged) for own, judged in zip(classifier, [*predictor, *nobody], strict=True)]
+        own, judged = networks.probabilities(batch.inputs, rows, best=best)
+        for kept, said in ((classifiers, own), (predictors, judged)):
+            if said is None:
+                continue
+            if start == 0:  # a tensor for each row: those of rows that are done with go one by one
+                kept += [torch.empty(len(part), said.shape[-1], dtype=said.dtype) for _ in said]
+            for place, of_row in zip(kept, said.cpu(), strict=True):  # a GPU might not hold all of them
+                place[start : start + len(of_row)] = of_row
+        start += own.shape[1]
+    nobody: list[None] = [None] * (len(rows) - len(predictors))
+    return [Scores(own, judged) for own, judged in zip(classifiers, [*predictors, *nobody], strict=True)]

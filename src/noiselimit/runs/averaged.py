@@ -1,6 +1,6 @@
 """Probabilities averaged over the second half of a run's epochs, and their file in the run's folder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +25,24 @@ def make_averaged(prepared: PreparedRun, finished: Finished) -> Averaged | None:
     parts = {"train": prepared.split.train, "validation": prepared.split.validation}
     index = np.concatenate(list(parts.values()))
     order = np.argsort(index)
+    places = np.split(np.argsort(order), [len(parts["train"])])
     scores = [averaged[part] for part in parts]
     judged = [said.predictor.numpy() for said in scores if said.predictor is not None]
     return Averaged(
         index=index[order],
-        classifier=np.concatenate([said.classifier.numpy() for said in scores])[order],
-        predictor=np.concatenate(judged)[order] if judged else None,
+        classifier=_placed([said.classifier.numpy() for said in scores], places),
+        predictor=_placed(judged, places) if judged else None,
     )
+
+
+def _placed(
+    tables: Sequence[npt.NDArray[np.float32]], places: Sequence[npt.NDArray[np.int64]]
+) -> npt.NDArray[np.float32]:
+    """[n, C]: the rows of every table where its places say; nothing as large is made beside it."""
+    placed = np.empty((sum(map(len, tables)), tables[0].shape[1]), np.float32)
+    for table, place in zip(tables, places, strict=True):
+        placed[place] = table
+    return placed
 
 
 def write_averaged(folder: Path, averaged: Averaged) -> None:

@@ -1,6 +1,6 @@
 """From what a row of a cohort left behind to a run: metrics and per-example outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,35 +46,35 @@ def _indices(prepared: PreparedRun) -> dict[str, np.ndarray[Any, np.dtype[np.int
 
 def _outputs(prepared: PreparedRun, finished: Finished) -> pd.DataFrame:
     """One row per example in data order, without a data set's own test part: 'predict --test' serves."""
-    pieces = []
-    for part, index in _indices(prepared).items():
-        if not len(index):
-            continue
-        given = prepared.examples.labels[index]
-        clean = prepared.examples.clean_labels
-        classifier = finished.best[part].classifier.numpy()
-        judge = _judge(finished.best[part])
-        gaps = scores.gap(judge, given)
-        piece = pd.DataFrame(
-            {
-                "index": index,
-                "part": part,
-                "given_label": given,
-                "clean_label": pd.array(
-                    clean[index] if clean is not None else [None] * len(index), dtype="Int64"
-                ),
-                "predicted_label": classifier.argmax(1),
-                "predicted_probability": classifier.max(1),
-                "gap": gaps,
-                "label_quality": scores.label_quality(gaps),
-                "suggested_label": judge.argmax(1),
-                "suggested_probability": judge.max(1),
-            }
-        )
-        if prepared.examples.names is not None:
-            piece.insert(1, "name", [prepared.examples.names[row] for row in index])
-        pieces.append(piece)
-    return pd.concat(pieces).sort_values("index", ignore_index=True)
+    parts = {part: index for part, index in _indices(prepared).items() if len(index)}
+    everything = np.concatenate(list(parts.values()))
+    order = np.argsort(everything)
+    index = everything[order]
+    given, clean, names = prepared.examples.labels, prepared.examples.clean_labels, prepared.examples.names
+
+    def ordered(of_part: Callable[[str], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        return np.concatenate([of_part(part) for part in parts])[order]  # a column at a time: less to hold
+
+    said = {part: finished.best[part].classifier.numpy() for part in parts}
+    judged = {part: _judge(finished.best[part]) for part in parts}
+    gaps = ordered(lambda part: scores.gap(judged[part], given[parts[part]]))
+    columns: dict[str, Any] = {"index": index}
+    if names is not None:
+        columns["name"] = [names[row] for row in index]
+    unknown = pd.array(np.zeros(len(index), np.int64), dtype="Int64")
+    unknown[:] = pd.NA
+    columns |= {
+        "part": ordered(lambda part: np.full(len(parts[part]), part, object)),
+        "given_label": given[index],
+        "clean_label": unknown if clean is None else pd.array(clean[index], dtype="Int64"),
+        "predicted_label": ordered(lambda part: said[part].argmax(1)),
+        "predicted_probability": ordered(lambda part: said[part].max(1)),
+        "gap": gaps,
+        "label_quality": scores.label_quality(gaps),
+        "suggested_label": ordered(lambda part: judged[part].argmax(1)),
+        "suggested_probability": ordered(lambda part: judged[part].max(1)),
+    }
+    return pd.DataFrame(columns)
 
 
 def _judge(said: Scores) -> np.ndarray[Any, np.dtype[np.float32]]:

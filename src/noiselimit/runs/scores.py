@@ -7,14 +7,20 @@ Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+PIECE = 2**20  # probabilities at a time: of many classes, a copy of all in float64 would need room
+
 
 def gap(probabilities: npt.NDArray[np.floating], labels: Labels) -> Floats:
     """[n]: ‖onehot(y) − probabilities‖ in [0, √2], from probabilities [n, C]."""
     # ‖e_y − s‖² = ‖s‖² − 2 s_y + 1, written as (1 − s_y)² + Σ_{j≠y} s_j² to stay exact near zero.
-    s = probabilities.astype(np.float64)
-    rows = np.arange(len(labels))
-    s[rows, labels] = 1.0 - s[rows, labels]
-    return np.asarray(np.sqrt(np.square(s).sum(1)), np.float64)
+    gaps = np.empty(len(labels))
+    step = max(1, PIECE // max(probabilities.shape[1], 1))
+    for start in range(0, len(labels), step):
+        s = probabilities[start : start + step].astype(np.float64)
+        rows, own = np.arange(len(s)), labels[start : start + step]
+        s[rows, own] = 1.0 - s[rows, own]
+        gaps[start : start + step] = np.sqrt(np.square(s, out=s).sum(1))
+    return gaps
 
 
 def label_quality(gaps: Floats) -> Floats:
