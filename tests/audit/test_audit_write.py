@@ -43,7 +43,12 @@ def test_files_hold_names_in_data_order(tmp_path: Path) -> None:
     assert table["path"].tolist() == list(data.examples.names or ())
     assert table["is_label_issue"].tolist() == audit.table["is_label_issue"].tolist()
     assert table["is_label_issue"].any()
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out" / "label_issues.csv"), table)
+    # Numbers of columns of pred_probs.
+    assert table["given_label"].cat.categories.tolist() == list(NAMES)
+    assert table["given_label"].cat.codes.tolist() == data.examples.labels.tolist()
+    assert table["predicted_label"].cat.codes.tolist() == audit.table["predicted_label"].tolist()
+    read = pd.read_csv(tmp_path / "out" / "label_issues.csv")
+    pd.testing.assert_frame_equal(read, table.astype({"given_label": "str", "predicted_label": "str"}))
 
 
 def test_rows_without_paths_and_without_labels(tmp_path: Path) -> None:
@@ -56,6 +61,16 @@ def test_rows_without_paths_and_without_labels(tmp_path: Path) -> None:
     assert table.column("given_label").null_count == 1
     assert table.column("given_label")[5].as_py() is None
     assert table.column("predicted_label").null_count == 0
+
+
+def test_labels_are_numbers_of_columns_in_the_order_of_the_data(tmp_path: Path) -> None:
+    audit, p, data = make(30, 1, ("9", "10", "a"))  # sorted, 10 would come first
+    labels: list[float | None] = data.examples.labels.tolist()
+    labels[5] = None
+    write_audit(tmp_path / "out", audit_probabilities(labels, p), p, data)
+    given_labels = pd.read_parquet(tmp_path / "out" / "label_issues.parquet")["given_label"]
+    assert given_labels.cat.codes.tolist() == [-1 if label is None else label for label in labels]
+    assert given_labels.cat.categories.tolist() == ["9", "10", "a"]
 
 
 @settings(max_examples=25, deadline=None)

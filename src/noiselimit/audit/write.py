@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -22,6 +23,7 @@ from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder
 
 PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
+LABELS = ("given_label", "predicted_label")
 WRITTEN = frozenset({PARQUET, CSV, PRED_PROBS, REPORT})
 
 
@@ -44,7 +46,7 @@ def write_audit_files(folder: Path, audit: Audit, pred_probs: Any, data: DataSet
             "give those of the same data."
         )
     table = issue_table(audit, data)
-    pyarrow.parquet.write_table(table, folder / PARQUET)
+    pyarrow.parquet.write_table(_categorical(table, data.examples.class_names), folder / PARQUET)
     pyarrow.csv.write_csv(table, folder / CSV)
     _write_probabilities(folder / PRED_PROBS, probabilities)
 
@@ -52,14 +54,25 @@ def write_audit_files(folder: Path, audit: Audit, pred_probs: Any, data: DataSet
 def issue_table(audit: Audit, data: DataSet) -> pyarrow.Table:
     """The audit's table with class names instead of numbers, and paths where the examples have names."""
     frame = audit.table.copy()
-    for column in ("given_label", "predicted_label"):
+    for column in LABELS:
         frame[column] = called(frame[column], data.examples.class_names)
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-    for column in ("given_label", "predicted_label"):  # also where all are missing
+    for column in LABELS:  # also where all are missing
         place = table.schema.get_field_index(column)
         table = table.set_column(place, column, table.column(place).cast(pyarrow.string()))
     if data.examples.names is not None:
         table = table.append_column("path", pyarrow.array(data.examples.names, pyarrow.string()))
+    return table
+
+
+def _categorical(table: pyarrow.Table, class_names: Sequence[str]) -> pyarrow.Table:
+    """The same table whose labels are also numbers: those of their class, which is a column of pred_probs."""
+    classes = pyarrow.array(class_names, pyarrow.string())
+    for name in LABELS:
+        place = table.schema.get_field_index(name)
+        numbers = pyarrow.compute.index_in(table.column(place), value_set=classes, skip_nulls=True)
+        labels = pyarrow.DictionaryArray.from_arrays(numbers.combine_chunks(), classes)
+        table = table.set_column(place, name, labels)
     return table
 
 
