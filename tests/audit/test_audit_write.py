@@ -64,7 +64,7 @@ def test_rows_without_paths_and_without_labels(tmp_path: Path) -> None:
 
 
 def test_labels_are_numbers_of_columns_in_the_order_of_the_data(tmp_path: Path) -> None:
-    audit, p, data = make(30, 1, ("9", "10", "a"))  # sorted, 10 would come first
+    _, p, data = make(30, 1, ("9", "10", "a"))  # sorted, 10 would come first
     labels: list[float | None] = data.examples.labels.tolist()
     labels[5] = None
     write_audit(tmp_path / "out", audit_probabilities(labels, p), p, data)
