@@ -17,6 +17,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import measure_audit
 import measure_information
 import measure_methods
 import measure_networks
@@ -75,6 +76,7 @@ def blocks() -> dict[str, str]:
     methods = json.loads(measure_methods.TABLE.read_text("utf-8"))
     information = measure_information.stored()
     return {
+        "audit-output": measure_audit.output(measure_audit.stored()),
         "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
         "demo-seeds": seed_table(demo),
         "information": measure_information.table(information),
