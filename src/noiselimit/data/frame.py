@@ -104,14 +104,16 @@ def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.
     is_number = kind_of(labels, source) == "numbers"
     codes, texts = _stripped(*as_texts(labels))
     for code, text in enumerate(texts):
-        row = int(np.argmax(codes == code)) if text == MISSING or is_number else 0
+        no_class = is_number and not text.removeprefix("-").isdecimal()
+        if text != MISSING and not no_class:
+            continue
+        row = int(np.argmax(codes == code))
         if text == MISSING:
             raise InputError(
                 f"{source}: column '{labels.name}' has no label in row {row}; fill it in or remove that row."
             )
-        if is_number and not text.removeprefix("-").isdecimal():
-            raise InputError(
-                f"{source}: column '{labels.name}' has {text} in row {row}, which is no class; "
-                "give whole numbers or names."
-            )
+        raise InputError(
+            f"{source}: column '{labels.name}' has {text} in row {row}, which is no class; "
+            "give whole numbers or names."
+        )
     return codes, texts

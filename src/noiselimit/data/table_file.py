@@ -43,7 +43,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         if names.count(name or "") > 1:
             raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
     columns = {option: None if name is None else frame.pop(name) for option, name in wanted.items()}
-    return frame_data_set(
+    data = frame_data_set(
         frame,
         columns["label"],
         name=path.stem,
@@ -52,6 +52,9 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
+    del frame, columns
+    _give_back()
+    return data
 
 
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
@@ -67,6 +70,11 @@ def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArra
     if not len(frame):
         raise InputError(f"{path}: there are no rows; add some to predict for.")
     return table.encode(frame, str(path))
+
+
+def _give_back() -> None:
+    """Hand the memory of a file that is done with back to the system: pyarrow would keep all of it."""
+    pyarrow.default_memory_pool().release_unused()
 
 
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
