@@ -18,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import measure_audit
+import measure_audit_scale
 import measure_information
 import measure_methods
 import measure_networks
@@ -77,6 +78,7 @@ def blocks() -> dict[str, str]:
     information = measure_information.stored()
     return {
         "audit-output": measure_audit.output(measure_audit.stored()),
+        "audit-scale": measure_audit_scale.table(measure_audit_scale.stored()),
         "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
         "demo-seeds": seed_table(demo),
         "information": measure_information.table(information),

@@ -8,18 +8,21 @@ defaults, in a process of its own, whose peak memory the system reports.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from performance_words import markdown, measured_on
 
 from noiselimit.bench.provenance import source_state
 from noiselimit.files import json_text, write_json
@@ -100,6 +103,41 @@ def measure(problem: Problem, threads: int) -> dict[str, Any]:
         }
 
 
+def stored() -> dict[str, Any] | None:
+    """What was measured last; None where nothing was."""
+    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else None
+
+
+def table(content: dict[str, Any] | None) -> str:
+    """What docs/audit.md says of size, as Markdown."""
+    if content is None:
+        return f"Not measured yet: results/{RESULTS.name}."
+    columns = "data, file, time, processor time, peak memory, AUROC of the gap, wrong labels, flagged"
+    rows = [
+        [
+            f"{row['rows']:,} × {row['features']} numbers, {row['classes']:,} classes",
+            f"{row['ending']}, {row['file_mib']:,.0f} MiB",
+            f"{row['seconds']:,.0f} s",
+            f"{row['processor_seconds']:,.0f} s",
+            f"{row['peak_memory_mib'] / 1024:.1f} GiB",
+            f"{row['auroc']:.4f}",
+            f"{100 * row['wrong']:.1f} %",
+            f"{100 * row['flagged']:.1f} %",
+        ]
+        for row in content["rows"]
+    ]
+    return "\n\n".join(
+        [
+            markdown(columns.split(", "), rows, words=2),
+            "Whole audits with default settings, from the command to the page, of Gaussian clouds with a "
+            "fifth of the labels wrong. Beside the inputs, memory goes with examples × classes: 4 bytes for "
+            "each of two networks of every run while these train, and about three times that when they end. "
+            "Of classes × classes there is one table.",
+            f"Measured with {content['threads']} threads on {measured_on(content)}.",
+        ]
+    )
+
+
 def main() -> None:
     """Measure one problem after the other; the file is written when all are done."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -113,6 +151,7 @@ def main() -> None:
         rows.append(measure(problem, arguments.threads))
         print(json_text(rows[-1]), flush=True)
     facts = {**circumstances(torch.device("cpu")), "commit": commit, "changed": changed}
+    facts["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     if not arguments.quick:
         write_json(arguments.out, {**facts, "threads": arguments.threads, "rows": rows})
 
