@@ -44,7 +44,11 @@ def verdict(summaries: Sequence[Summary]) -> str:
     for figure, name in (("auroc", "AUROC"), ("auprc", "AUPRC"), ("f1", "F1")):
         having = [summary for summary in noisy if figure in summary.methods.get(OURS, {})]
         ahead = [summary for summary in having if leads(summary, figure)]
-        sentence = f"In mean {name} the default audit is ahead of every peer on {len(ahead)} of {len(having)}"
+        wins = [win for summary in having for win in single_wins(summary, figure)]
+        sentence = (
+            f"In mean {name} the default audit is ahead of every peer on {len(ahead)} of {len(having)} problems "
+            f"(seed by seed, in {sum(wins)} of {len(wins)} cases)"
+        )
         behind = [
             f"{problem_name(summary)} ({NAMES[str(best_peer(summary, figure))]})"
             for summary in having
@@ -64,6 +68,16 @@ def leads(summary: Summary, figure: str) -> bool:
     peer = best_peer(summary, figure)
     ours = summary.methods[OURS][figure].mean
     return peer is None or ours > summary.methods[peer][figure].mean
+
+
+def single_wins(summary: Summary, figure: str) -> list[bool]:
+    """Whether our default audit was ahead of every peer, seed by seed."""
+    wins = []
+    for row in summary.rows:
+        found = {method: entry[figure] for method, entry in row["methods"].items() if figure in entry}
+        if OURS in found:
+            wins.append(all(found[OURS] > value for method, value in found.items() if not is_ours(method)))
+    return wins
 
 
 def ratio(summary: Summary, method: str, which: str) -> float | None:
