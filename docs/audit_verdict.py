@@ -46,8 +46,8 @@ def verdict(summaries: Sequence[Summary]) -> str:
         ahead = [summary for summary in having if leads(summary, figure)]
         wins = [win for summary in having for win in single_wins(summary, figure)]
         sentence = (
-            f"In mean {name} the default audit is ahead of every peer on {len(ahead)} of {len(having)} problems "
-            f"(seed by seed, in {sum(wins)} of {len(wins)} cases)"
+            f"In mean {name} the default audit is ahead of every peer on {len(ahead)} of {len(having)} "
+            f"problems (seed by seed, in {sum(wins)} of {len(wins)} cases)"
         )
         behind = [
             f"{problem_name(summary)} ({NAMES[str(best_peer(summary, figure))]})"

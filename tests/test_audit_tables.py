@@ -89,10 +89,8 @@ OURS_FIRST = [
 
 def test_who_is_first(tables: ModuleType) -> None:
     block = tables.blocks([content(*OURS_FIRST)])["detection"]
-    assert (
-        "In mean AUROC the default audit is ahead of every peer on 1 of 1 problems (seed by seed, in 2 of 2 cases)."
-        in block
-    )
+    assert "In mean AUROC the default audit is ahead of every peer on 1 of 1 problems" in block
+    assert "(seed by seed, in 2 of 2 cases)." in block
     assert "**0.9905 ± 0.0007**" in block
     assert "| 0.9500 ± 0.0000 | cleanlab, self-confidence |" in block
     assert "| 0.80 | 0.55 |" in block
