@@ -11,7 +11,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from noiselimit.audit.plan import DEFAULT, FAST
 from noiselimit.audit.train import Judged, judge
+from noiselimit.cli.audit_places import usual_folder
+from noiselimit.cli.audit_settings import make_plan
+from noiselimit.cli.audit_text import plain
 from noiselimit.cli.main import run
 from noiselimit.data.reading import Reading
 from noiselimit.data.sources import load_data
@@ -161,7 +165,7 @@ def test_json_says_the_same(command, trained, table) -> None:
 
 
 def test_the_default_trains_two_betas_and_options_reach_the_runs(command, table) -> None:
-    options = ("--epochs", "3", "--network", "mlp", "--quiet", "--json", "--label", "kind")
+    options = ("--epochs", "3", "--network", "mlp", "--quiet", "--json", "--label", "kind", "--threads", "1")
     runs = json.loads(command("audit", table, *options).out)["runs"]
     assert [(run["beta"], run["seed"], run["epochs"], run["network"]) for run in runs] == [
         (3, 0, 3, "mlp"),
@@ -170,6 +174,30 @@ def test_the_default_trains_two_betas_and_options_reach_the_runs(command, table)
     chosen = ("--beta", "1, 2", "--seed", "4,5", "--overwrite")
     runs = json.loads(command("audit", table, *options, *chosen).out)["runs"]
     assert sorted((run["beta"], run["seed"]) for run in runs) == [(1, 4), (1, 5), (2, 4), (2, 5)]
+
+
+def test_typed_settings_are_those_of_the_plan() -> None:
+    typed = {"epochs": "7", "batch_size": "9", "learning_rate": "0.5", "network": "mlp", "seed": "3"}
+    plan = make_plan(True, beta=None, **typed)
+    assert plan == replace(
+        FAST, epochs=7, batch_size=9, learning_rate=0.5, network="mlp", seeds=(3,), betas=(3.0,)
+    )
+    assert make_plan(False, beta="1,2, 2", seed=None).betas == (1.0, 2.0)
+    assert make_plan(False) == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("source", "folder"),
+    [("digits", "audit-digits"), ("a/b.csv", "audit-b"), ("here/", "audit-here"), (".", "audit-work")],
+)
+def test_the_folder_is_called_after_the_data(tmp_path, monkeypatch, source, folder) -> None:
+    (tmp_path / "work" / "here").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    assert usual_folder(source) == Path(folder)
+
+
+def test_a_terminal_obeys_nothing_that_comes_from_data() -> None:
+    assert plain("a\x1b[31mb\nc\u202ed é<b>") == "a\ufffd[31mb\ufffdc\ufffdd é<b>"
 
 
 @pytest.mark.parametrize("ending", ["parquet", "npz", "tsv"])
@@ -225,6 +253,14 @@ def test_class_folders_of_pictures(command, photos) -> None:
     page = Path("audit-photos/report.html").read_text("utf-8")
     assert 'src="data:image/png;base64,' in page
     assert "high/30.png" in page
+
+
+def test_pictures_that_do_not_fit_in_memory(command, photos, monkeypatch) -> None:
+    monkeypatch.setattr("noiselimit.data.image_folder.STREAM_ABOVE", 0)
+    answer = command("audit", photos, *QUICK, "--epochs", "2")
+    assert answer.code == 0, answer.err
+    assert len(pd.read_csv("audit-photos/label_issues.csv")) == 60
+    assert 'src="data:image/png;base64,' in Path("audit-photos/report.html").read_text("utf-8")
 
 
 def test_bad_pictures_are_an_error_or_left_out(command, photos) -> None:

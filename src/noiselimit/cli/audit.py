@@ -80,6 +80,12 @@ def audit(
     epochs: Annotated[
         str | None, typer.Option(metavar="N", help="Passes over the data. [default: by their number]")
     ] = None,
+    batch_size: Annotated[
+        str | None, typer.Option(metavar="N", help="Examples per step. [default: by their number]")
+    ] = None,
+    learning_rate: Annotated[
+        str | None, typer.Option(metavar="N", help="Learning rate of both networks. [default: 0.001]")
+    ] = None,
     network: Annotated[
         str | None,
         typer.Option(
@@ -130,7 +136,15 @@ def audit(
 
     # What is typed wrong, and places that cannot be written to, are told before anything large is read.
     folder = usual_folder(data) if out is None else out
-    plan = make_plan(fast=fast, beta=beta, seed=seed, network=network, epochs=epochs)
+    plan = make_plan(
+        fast,
+        beta=beta,
+        seed=seed,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        network=network,
+    )
     steering, asked = make_steering(expect_noise, budget, min_quality)
     added = None if noise is None else parse_noise(noise)
     if added is not None and write is not None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from noiselimit.data.examples import DataSet
 
 WORST = 12
-MOST_CONFUSIONS = 6
+MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
 
 
 def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, Any]:
@@ -100,9 +100,9 @@ def _confusions(audit: "Audit", class_names: Sequence[str]) -> list[dict[str, An
 
     classes = len(class_names)
     usual = audit.amount.wrong / (classes * (classes - 1))
-    least = usual + 3 * usual**0.5 + 1 if classes > 2 else 0.5  # more than chance would make of it
+    least = usual + 3 * usual**0.5 if classes > 2 else 0.0  # more than chance would make of it
     return [
         {"given_label": found.given, "right_label": found.right, "labels": round(found.labels, 1)}
         for found in confusions(audit, class_names, MOST_CONFUSIONS)
-        if found.labels >= least
+        if found.labels >= max(least, FEWEST_CONFUSED)
     ]

@@ -1,6 +1,6 @@
 """What an audit is to train and to flag, from what was typed; mistakes are told before data are read."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noiselimit.errors import InputError
 
@@ -9,34 +9,38 @@ if TYPE_CHECKING:
     from noiselimit.audit.plan import AuditPlan
 
 
-def make_plan(
-    *, fast: bool, beta: str | None, seed: str | None, network: str | None, epochs: str | None
-) -> "AuditPlan":
-    """The usual plan, or the fast one, with what was typed in its place."""
+PLURALS = {"beta": "betas", "seed": "seeds"}
+"""Options that take several values, and what a plan calls these."""
+
+
+def make_plan(fast: bool, **typed: str | None) -> "AuditPlan":
+    """The usual plan, or the fast one, with what was `typed` in its place: fields of a run, or β."""
     from dataclasses import replace
 
     from noiselimit.audit.plan import DEFAULT, FAST
     from noiselimit.cli.values import several
     from noiselimit.grids import grid
 
-    typed: dict[str, object] = {
-        name: several(name, text) for name, text in (("beta", beta), ("seed", seed)) if text is not None
-    }
-    typed |= {name: text for name, text in (("network", network), ("epochs", epochs)) if text is not None}
-    specs = grid(method=DEFAULT.method, **typed)  # checks and converts what was typed
-    plan = FAST if fast else DEFAULT
-    if beta is not None:
-        plan = replace(plan, betas=tuple(dict.fromkeys(spec.hyper["beta"] for spec in specs)))
-    if seed is not None:
-        plan = replace(plan, seeds=tuple(dict.fromkeys(spec.seed for spec in specs)))
-    if network is not None:
-        plan = replace(plan, network=specs[0].network)
-    if epochs is not None:
-        plan = replace(plan, epochs=specs[0].epochs)
-    for option, values in (("--beta", plan.betas), ("--seed", plan.seeds)):
-        if fast and len(values) > 1:
-            raise InputError(f"--fast trains once, but {option} has {len(values)} values: give one of them.")
-    return plan
+    given = {name: text for name, text in typed.items() if text is not None}
+    # A grid checks and converts them.
+    specs = grid(
+        method=DEFAULT.method,
+        **{name: several(name, text) if name in PLURALS else text for name, text in given.items()},
+    )
+    found: dict[str, Any] = {}
+    for name in given:
+        values = tuple(
+            dict.fromkeys(spec.hyper[name] if name in spec.hyper else getattr(spec, name) for spec in specs)
+        )
+        if name in PLURALS:
+            found[PLURALS[name]] = values
+            if fast and len(values) > 1:
+                raise InputError(
+                    f"--fast trains once, but --{name} has {len(values)} values: give one of them."
+                )
+        else:
+            found[name] = values[0]
+    return replace(FAST if fast else DEFAULT, **found)
 
 
 def make_steering(
