@@ -4,6 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from noiselimit.audit.choice import count_runs
 from noiselimit.errors import InputError
@@ -49,6 +51,23 @@ def test_seeds_of_a_setting_count_together_but_for_those_that_failed() -> None:
 def test_more_seeds_make_the_choice_sharper() -> None:
     assert count_runs(runs(3, 10), [0.70, 0.66], 400) == [True, True]
     assert count_runs(runs(3, 10, seeds=4), [0.70] * 4 + [0.66] * 4, 400) == [True] * 4 + [False] * 4
+
+
+@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=6), st.integers(1, 10**6), st.randoms())
+def test_the_best_counts_whatever_the_order(
+    accuracies: list[float | None], validated: int, random: Any
+) -> None:
+    assume(any(accuracy is not None for accuracy in accuracies))
+    own = runs(*range(1, len(accuracies) + 1))
+    counted = count_runs(own, accuracies, validated)
+    known = [accuracy for accuracy in accuracies if accuracy is not None]
+    for accuracy, counts in zip(accuracies, counted, strict=True):
+        assert counts or accuracy is None or accuracy < max(known) - 0.0199
+        assert not counts or accuracy is not None
+    order = list(range(len(own)))
+    random.shuffle(order)
+    again = count_runs([own[i] for i in order], [accuracies[i] for i in order], validated)
+    assert again == [counted[i] for i in order]
 
 
 def test_nothing_left_to_count() -> None:

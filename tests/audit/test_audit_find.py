@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from noiselimit import InputError, find_label_issues
 from noiselimit.audit.arrays import as_audited
@@ -96,7 +98,7 @@ def test_notes_on_the_data_are_told(blobs: DataSet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("arguments", "words"),
     [
         ({}, "there are neither inputs to train on nor probabilities"),
         ({"X": 1, "labels": 1}, "there are both inputs to train on and probabilities"),
@@ -115,9 +117,9 @@ def test_notes_on_the_data_are_told(blobs: DataSet) -> None:
         ({"X": [0, 1, 0], "y": np.eye(3)}, r"find_label_issues\(labels=\.\.\., pred_probs=\.\.\.\)"),
     ],
 )
-def test_what_is_given_wrongly(given: dict[str, Any], words: str) -> None:
+def test_what_is_given_wrongly(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        find_label_issues(**given)
+        find_label_issues(**arguments)
 
 
 def test_classes_keep_their_type() -> None:
@@ -128,10 +130,23 @@ def test_classes_keep_their_type() -> None:
         (pd.Series(["x", "y", "x", "x"], dtype="category"), ["x", "y"]),
         (["2", "10", "2", "2"], ["10", "2"]),
     ):
-        data, given = as_audited(np.ones((4, 2)), labels)
-        assert given.names is not None
-        assert given.names.tolist() == names
+        data, as_given = as_audited(np.ones((4, 2)), labels)
+        assert as_given.names is not None
+        assert as_given.names.tolist() == names
         assert len(data.examples) == 4
+
+
+@given(
+    st.lists(st.none() | st.sampled_from(["a", "bc", "Ü", "0"]), min_size=4, max_size=12)
+    | st.lists(st.none() | st.integers(-9, 9), min_size=4, max_size=12)
+)
+def test_labels_come_back_as_they_were_given(labels: list[Any]) -> None:
+    known = [label for label in labels if label is not None]
+    assume(1 < len(set(known)) < len(known))
+    _, given_labels = as_audited(np.ones((len(labels), 2)), labels)
+    assert given_labels.missing.tolist() == [label is None for label in labels]
+    there = given_labels.labels[~given_labels.missing]
+    assert given_labels.called(there).tolist() == known
 
 
 def test_both_ways_have_the_same_options() -> None:

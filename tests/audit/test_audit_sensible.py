@@ -15,9 +15,7 @@ def data(labels: list[str]) -> DataSet:
 
 def test_more_classes_than_a_tenth_of_the_labels_are_asked_about() -> None:
     many = data([f"id{number % 11}" for number in range(109)])
-    sentence = (
-        "pets: there are 11 classes for 109 labels, which looks like an identifier; name another column"
-    )
+    sentence = "pets: there are 11 classes for 109 labels, which looks like an identifier; give other labels"
     with pytest.raises(InputError, match=sentence):
         check_data(many)
     assert check_data(many, many_classes=True) is many

@@ -22,10 +22,10 @@ def check_data(data: DataSet, *, many_classes: bool = False) -> DataSet:
     examples = data.examples
     labelled = int(is_labelled(examples).sum())
     if not many_classes and examples.classes > 2 and examples.classes * FEWEST_EACH > labelled:
+        other = "give other labels" if data.table is None else "name another column with --label"
         raise InputError(
             f"{data.name}: there are {examples.classes} classes for {labelled} labels, which looks like an "
-            "identifier; name another column with --label, or say --many-classes (many_classes=True) if "
-            "these are classes."
+            f"identifier; {other}, or say --many-classes (many_classes=True) if these are classes."
         )
     notes = [note for note in (single_examples(data),) if note is not None and note not in data.notes]
     return dataclasses.replace(data, notes=(*data.notes, *notes)) if notes else data
