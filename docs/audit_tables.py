@@ -67,12 +67,12 @@ def overview(content: Content) -> str:
             for method in (OURS, FAST, peer):
                 found = summary.methods.get(method or "", {}).get(figure)
                 cells.append(_bold(_figure(found), _figure(summary.methods[best][figure])))
-            cells.append(NAMES[peer] if peer else NONE)
+            cells[-1] += f" ({NAMES[peer]})" if peer else ""
         cells += [_times(ratio(summary, method, which)) for method in (OURS, FAST)]
         rows.append(cells)
     columns = (
-        "data and noise, wrong labels, AUROC: audit, --fast, best peer, which, AUPRC: audit, --fast, "
-        "best peer, which, time ÷ cross-validation: audit, --fast"
+        "data and noise, wrong labels, AUROC: audit, `--fast`, best peer, AUPRC: audit, `--fast`, best peer, "
+        "time ÷ cross-validation: audit, `--fast`"
     )
     return "\n\n".join(
         [

@@ -17,6 +17,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import audit_tables
 import measure_audit
 import measure_audit_scale
 import measure_information
@@ -85,6 +86,7 @@ def blocks() -> dict[str, str]:
         "information-digits": measure_information.digits_sentence(information),
         "methods": measure_methods.table(methods),
         "networks-cost": measure_networks.table(measure_networks.stored()),
+        **audit_tables.blocks(audit_tables.stored()),
         **performance_page.blocks(performance_page.stored()),
     }
 

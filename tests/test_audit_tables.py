@@ -92,7 +92,7 @@ def test_who_is_first(tables: ModuleType) -> None:
     assert "In mean AUROC the default audit is ahead of every peer on 1 of 1 problems" in block
     assert "(seed by seed, in 2 of 2 cases)." in block
     assert "**0.9905 ± 0.0007**" in block
-    assert "| 0.9500 ± 0.0000 | cleanlab, self-confidence |" in block
+    assert "| 0.9500 ± 0.0000 (cleanlab, self-confidence) |" in block
     assert "| 0.80 | 0.55 |" in block
     assert "(aim: at most 1, kept on 1 of 1)" in block
     assert "(aim: at most 0.5, kept on 0 of 1)" in block
