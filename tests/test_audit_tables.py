@@ -96,6 +96,10 @@ def test_who_is_first(tables: ModuleType) -> None:
     assert "| 0.80 | 0.55 |" in block
     assert "(aim: at most 1, kept on 1 of 1)" in block
     assert "(aim: at most 0.5, kept on 0 of 1)" in block
+    assert "one after another" not in block
+    single = [{**each, "methods": {**each["methods"], "ce-loss-last": {"auroc": 0.5}}} for each in OURS_FIRST]
+    block = tables.blocks([content(*single)])["detection"]
+    assert "(aim: at most 1, kept on 1 of 1), 0.80 of it if the folds trained one after another" in block
     assert "a processor, 1 thread (torch 2; commit 0123456789; 2020-01-01)" in block
 
 
