@@ -98,3 +98,12 @@ def test_our_audits_say_who_was_seen(blobs: DataSet) -> None:
 def test_what_cannot_be_trained_is_said_early(changes: dict[str, object]) -> None:
     with pytest.raises(InputError):
         How(**{"device": "cpu", **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_a_gpu_that_replays_hears_the_same(tiny_images: DataSet) -> None:
+    ways = [How(epochs=3, device="cuda", graphs=graphs) for graphs in ("on", "off")]
+    for training, name in (("margins", "margins"), ("threshold", "margins"), ("folds", "last")):
+        replayed, plain = (TRAININGS[training](tiny_images, 0, how)[name] for how in ways)
+        np.testing.assert_allclose(replayed, plain, atol=0.05)
+        assert np.ptp(plain) > 0.1
