@@ -133,9 +133,16 @@ def table(content: dict[str, Any] | None) -> str:
             "fifth of the labels wrong. Beside the inputs, memory goes with examples × classes: 4 bytes for "
             "each of two networks of every run while these train, and about three times that when they end. "
             "Of classes × classes there is one table.",
-            f"Measured with {content['threads']} threads on {measured_on(content)}.",
+            f"Measured with {content['threads']} threads on {measured_on(content)}." + _shared(content),
         ]
     )
+
+
+def _shared(content: dict[str, Any]) -> str:
+    """Where the processors worked for others as well, the time says little."""
+    used = sum(row["processor_seconds"] for row in content["rows"])
+    alone = used > 0.7 * content["threads"] * sum(row["seconds"] for row in content["rows"])
+    return "" if alone else " Other work ran beside it, so that only the processor time counts."
 
 
 def main() -> None:
