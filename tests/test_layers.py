@@ -19,6 +19,7 @@ LAYERS = [
     {"spec", "loss", "meter"},
     {"binding", "grids"},
     {"cohort"},
+    {"checkpoints"},
     {"runs"},
     {"training", "predictions", "exact"},
     {"run_report"},

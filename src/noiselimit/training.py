@@ -12,6 +12,9 @@ import numpy as np
 import torch
 
 from noiselimit.binding import bind, parent_spec
+from noiselimit.checkpoints.interval import parse_interval
+from noiselimit.checkpoints.keeper import Checkpoints, open_checkpoints
+from noiselimit.checkpoints.words import tell_of_begun
 from noiselimit.cohort.averages import make_averages
 from noiselimit.cohort.device import find_device
 from noiselimit.cohort.outcome import Finished, Record
@@ -46,7 +49,7 @@ class Progress:
     spec: RunSpec
     """The run this news is about."""
     record: Record | None
-    """Its latest epoch, or None when the run has just ended or was found finished."""
+    """Its latest epoch, or None when the run has just ended or was found finished or begun."""
 
 
 def train(
@@ -60,6 +63,7 @@ def train(
     kernels: str = "auto",
     graphs: str = "auto",
     averaged: bool = False,
+    checkpoints: str | float = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
     """Train every spec and return the runs in the order of the specs.
@@ -73,6 +77,10 @@ def train(
     kernels are used and whether steps are recorded and replayed; what fails falls back with a `Notice`.
     `averaged` also averages the networks' probabilities over the second half of the epochs (`Run.averaged`),
     in 4 bytes × examples × classes of the device's memory for each network; it changes nothing in training.
+    With `out`, the states of runs that still train are kept in its folder .checkpoints, and a call after an
+    interruption goes on from there, on a CPU to the same end bit by bit: 'auto' writes them as often as costs
+    less than 2 % of the time, a number of seconds not more often than that (0: after every epoch), and 'off'
+    neither writes nor uses any.
     """
     given = [specs] if isinstance(specs, RunSpec) else list(specs)
     if not given or not all(isinstance(spec, RunSpec) for spec in given):
@@ -86,6 +94,7 @@ def train(
         if not isinstance(value, int) or not 1 <= value <= most:
             raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
     folder = Path(out) if out is not None else None
+    interval = parse_interval(checkpoints)
 
     by_hash = {spec.hash: spec for spec in bound}
     runs = {spec.hash: run for spec in by_hash.values() if (run := _find_run(spec, folder)) is not None}
@@ -111,13 +120,21 @@ def train(
     tally = _Tally(by_hash, progress)
     for spec_hash in runs:
         tally.ended(by_hash[spec_hash])
-    workshop = _Workshop(data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally)
-    for generation in (
-        [spec for spec in missing if spec.parent is None],
-        [spec for spec in missing if spec.parent is not None],
-    ):
-        for run in workshop.train(generation, runs):
-            runs[run.spec.hash] = run
+    with open_checkpoints(folder, interval, averaged=averaged) as kept:
+        if kept is not None:
+            begun = kept.find(missing)
+            for spec_hash, entry in begun.items():
+                tally.begun(by_hash[spec_hash], entry.epoch)
+            tell_of_begun(list(begun.values()), len(by_hash))
+        workshop = _Workshop(
+            data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally, kept
+        )
+        for generation in (
+            [spec for spec in missing if spec.parent is None],
+            [spec for spec in missing if spec.parent is not None],
+        ):
+            for run in workshop.train(generation, runs):
+                runs[run.spec.hash] = run
     return [runs[spec.hash] for spec in bound]
 
 
@@ -154,6 +171,7 @@ class _Workshop:
     averaged: bool
     prepared: Mapping[str, PreparedRun]
     tally: "_Tally"
+    checkpoints: Checkpoints | None
 
     def train(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
         """The runs of these specs, whose parents are all among those done."""
@@ -174,12 +192,14 @@ class _Workshop:
         started = time.perf_counter()
         prepared = [self.prepared[spec.hash] for spec in specs]
         runs: list[Run] = []
+        keeper = None if self.checkpoints is None else self.checkpoints.of_cohort(specs)
 
         def on_finished(finished: Finished) -> None:
             spec = specs[finished.row]
+            seconds = time.perf_counter() - started if keeper is None else keeper.seconds(finished.row)
             facts = {
                 "cohort": len(specs),
-                "cohort_seconds": round(time.perf_counter() - started, 3),
+                "cohort_seconds": round(seconds, 3),
                 **circumstances(self.device),
             }
             runs.append(self._ended(make_run(spec, prepared[finished.row], finished, self.data, facts)))
@@ -195,6 +215,7 @@ class _Workshop:
             pace=self.pace,
             listener=Listener(lambda row, record: self.tally.epoch(specs[row], record), on_finished),
             watched=make_averages if self.averaged else None,
+            keeper=keeper,
         )
         return runs
 
@@ -241,6 +262,10 @@ class _Tally:
         self._done = dict.fromkeys(specs, 0)
         self._total = sum(spec.epochs for spec in specs.values())
         self._progress = progress
+
+    def begun(self, spec: RunSpec, epochs: int) -> None:
+        self._done[spec.hash] = epochs
+        self._tell(spec, None)
 
     def epoch(self, spec: RunSpec, record: Record) -> None:
         self._done[spec.hash] = int(record["epoch"] or 0)  # no sum: a cohort may have to begin anew

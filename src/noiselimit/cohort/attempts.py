@@ -1,4 +1,4 @@
-"""What to do when a cohort fails before its first epoch is done: less at once, or in a plainer way."""
+"""What to do when a cohort fails: less at once where memory is lacking, or, at first, in a plainer way."""
 
 import threading
 import warnings
@@ -12,27 +12,31 @@ from noiselimit.cohort.pace import Pace
 from noiselimit.errors import InputError, Notice
 
 Train = Callable[[Sequence[int], Pace, threading.Event], None]
-"""Trains these rows at this pace, and sets the event as soon as an epoch or a run is done."""
+"""Trains what is left of these rows at this pace; sets the event as soon as an epoch or a run is done."""
 
 
 def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
     """Train the rows by the fastest way that works; a `Notice` tells of every other.
 
-    Only before their first epoch is done: what happens later is no matter of memory or of compilers.
+    Kernels are blamed only before the first epoch is done: what happens later is no matter of compilers.
+    Memory may run out later too, for others use it as well.
     """
     begun = threading.Event()
     try:
         train(rows, pace, begun)
         return
     except torch.OutOfMemoryError:
-        if begun.is_set():
-            raise
         if len(rows) == 1:
             raise InputError(
                 "a run does not fit into the device's memory: give a smaller batch_size, or device cpu."
             ) from None
         again = [(rows[::2], pace), (rows[1::2], pace)]
         notice = f"{len(rows)} runs did not fit into the device's memory at once: they train as two cohorts."
+        if begun.is_set():
+            notice = (
+                f"the device's memory ran out while {len(rows)} runs trained: they go on as two cohorts, "
+                "from their last checkpoints where there are any."
+            )
     except (InputError, OSError):
         raise
     except Exception as error:

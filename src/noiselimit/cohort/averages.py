@@ -111,6 +111,13 @@ class Averages:
             for part, said, judged in zip(("train", "validation"), classifier, predictor, strict=True)
         }
 
+    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+        """The row's sums where they lie; nothing before its second half."""
+        if not is_averaged(spec, epoch):
+            return {}
+        sums = {"classifier": self.classifier[row], "times": self.times[row]}
+        return sums | ({"predictor": self.predictor[row]} if row < len(self.predictor) else {})
+
     def keep(self, rows: Sequence[int]) -> "Averages":
         """These rows alone, in tensors of their own."""
         return Averages(

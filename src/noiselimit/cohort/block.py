@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,6 +19,8 @@ from noiselimit.cohort.memorised import MemorisedRows
 from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.pace import PRECISIONS, Pace
 from noiselimit.cohort.replay import Repeated
+from noiselimit.cohort.resume import bytes_of_states, empty_transitions, restore, take_states
+from noiselimit.cohort.row_state import Keep, RowState
 from noiselimit.cohort.rows import State
 from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.cohort.watch import MakeWatch
@@ -44,11 +47,13 @@ class Block:
         pace: Pace = PLAIN_PACE,
         *,
         watched: MakeWatch | None = None,
+        resumed: Sequence[RowState] = (),
     ) -> None:
         """`parents`: for each spec the classifier of the run it starts from, or None.
 
         `noise_entropies`: H(y|x) of each spec's training labels in bits, where it is known.
         `watched`: makes who looks on, such as to average probabilities; it changes nothing in training.
+        `resumed`: states of all specs at the end of one epoch, to go on from; none: the beginning.
         """
         classes = len(class_names)
         order = sorted(range(len(specs)), key=lambda i: (not _needs_predictor(specs[i]), specs[i].method))
@@ -62,14 +67,18 @@ class Block:
         self.bests = [BestEpoch() for _ in order]
         self.memorised = MemorisedRows([noise_entropies[i] for i in order], classes)
         self.pace = pace
-        self.taken = 0
-        """Steps taken by the end of the last epoch."""
+        self.closed = self.taken = 0
+        """Epochs that are done, and steps taken by the end of the last one."""
         self.idle: set[int] = set()
         """Rows that are done but take part until it pays to leave them out."""
         ordered_parents = [parents[i] for i in order]
         self.networks = build_networks(self.specs, ordered_parents, input_shape, classes, device, pace)
         self.watch = watched and watched(self.specs, self.data, self.networks.predictors, classes, device)
-        self.transitions = self._transitions(class_names)
+        if resumed:
+            self.transitions = empty_transitions(self)
+            restore(self, [resumed[i] for i in order])
+        else:
+            self.transitions = self._transitions(class_names)
         self._arrange()
 
     def _transitions(self, class_names: tuple[str, ...]) -> list[Tensor | None]:
@@ -97,9 +106,18 @@ class Block:
         resident = isinstance(self.data.train.inputs, Tensor)
         self.steps = Repeated(self._step, record=self.pace.graphs and resident)
 
-    def train(self, on_epoch: Callable[[int, Record], None], stop: Callable[[], bool]) -> Iterator[Finished]:
-        """Train until no row is left; rows end at the end of an epoch. `on_epoch` gets (row, record)."""
-        epoch = 0
+    def train(
+        self,
+        on_epoch: Callable[[int, Record], None],
+        stop: Callable[[], bool],
+        keep: Keep | None = None,
+    ) -> Iterator[Finished]:
+        """Train until no row is left; rows end at the end of an epoch. `on_epoch` gets (row, record).
+
+        `keep` may take the states of rows that go on: after what has ended was yielded, so that no row is
+        ever in neither place.
+        """
+        epoch = self.closed
         while len(self.idle) < len(self.specs):
             epoch, started = epoch + 1, time.perf_counter()
             if not self._train_epoch(epoch, stop):
@@ -116,6 +134,8 @@ class Block:
                 self.idle |= set(ending)
             if self.idle and self._leaving_pays(epoch, time.perf_counter() - started):
                 self._keep([i for i in range(len(self.specs)) if i not in self.idle])
+            if keep is not None and len(self.idle) < len(self.specs):
+                keep(partial(take_states, self, epoch), bytes_of_states(self, epoch))
 
     def compile_kernels(self, workers: int) -> None:
         """Rehearse with kernels compiled but not launched; the block cannot train properly after that."""

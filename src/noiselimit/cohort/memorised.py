@@ -27,6 +27,14 @@ class MemorisedRows:
         self._capacities = [self._capacities[row] for row in rows]
         self._estimates = [self._estimates[row] for row in rows]
 
+    def held(self, row: int) -> tuple[float, float]:
+        """What epochs have left of a row: bits added up, and the least estimate."""
+        return self._capacities[row], self._estimates[row]
+
+    def restore(self, row: int, capacity: float, estimate: float) -> None:
+        """Go on from there."""
+        self._capacities[row], self._estimates[row] = capacity, estimate
+
     def after(self, totals: EpochTotals, specs: Sequence[RunSpec], examples: int) -> list[Record]:
         """What each row's history says of the epoch, with so many training examples."""
         correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()

@@ -58,6 +58,27 @@ class Packing:
             )
         )
 
+    @property
+    def channels_last(self) -> bool:
+        """Whether any weights are stored so."""
+        return any(place.channels_last for place in self.places)
+
+    def reordered(self, vector: Tensor, channels_last: bool) -> Tensor:
+        """A vector [length] in which convolutions are stored in the one order or the other, in this one's."""
+        if channels_last == self.channels_last:
+            return vector
+        sizes = [size for place in self.places for size in (place.size, place.padding)]
+        pieces = list(torch.split(vector, sizes))
+        for number, place in enumerate(self.places):
+            if len(place.shape) == 4:
+                outputs, inputs, height, width = place.shape
+                if channels_last:
+                    weights = pieces[2 * number].view(outputs, height, width, inputs).movedim(-1, 1)
+                else:
+                    weights = pieces[2 * number].view(place.shape).movedim(1, -1)
+                pieces[2 * number] = weights.reshape(-1)
+        return torch.cat(pieces)
+
     def pack(self, states: Sequence[Mapping[str, Tensor]]) -> Tensor:
         """K state dicts → [K, length]; what stands between parameters is zero."""
         pieces = [torch.zeros(len(states), 0)]

@@ -108,6 +108,13 @@ class NetworkPair:
         stack, own = self._predictors([row])
         return classifier, stack.best_state(own[0])
 
+    def places(self, row: int) -> list[tuple[str, int, int]]:
+        """(network, number of its stack, number in the stack) of the row's networks."""
+        found = [("classifier", 0, row)]
+        if row < self.predictors:
+            found.append(("predictor", len(self.stacks) - 1, self._predictors([row])[1][0]))
+        return found
+
     def _with_predictor(self, rows: Sequence[int]) -> list[int]:
         return [row for row in rows if row < self.predictors]
 

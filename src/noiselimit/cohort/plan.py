@@ -40,17 +40,21 @@ def _shared_order(spec: RunSpec) -> tuple[object, ...]:
     return (spec.seed, None if spec.sampler == "shuffled" else spec.noise)
 
 
-def cost(spec: RunSpec) -> float:
-    """Relative arithmetic of a run: epochs times networks."""
-    return spec.epochs * (2.0 if get_method(spec.method).needs_predictor else 1.0)
+def cost(spec: RunSpec, done: int = 0) -> float:
+    """Relative arithmetic of a run of which so many epochs are done: epochs times networks."""
+    return (spec.epochs - done) * (2.0 if get_method(spec.method).needs_predictor else 1.0)
 
 
-def plan_blocks(specs: Sequence[RunSpec], blocks: int) -> list[list[int]]:
-    """Positions of the specs shared out over at most `blocks` blocks of about equal cost, none empty."""
+def plan_blocks(specs: Sequence[RunSpec], blocks: int, done: Sequence[int] | None = None) -> list[list[int]]:
+    """Positions of the specs shared out over at most `blocks` blocks of about equal cost, none empty.
+
+    `done`: epochs of each spec that need not be trained.
+    """
+    costs = [cost(spec, epochs) for spec, epochs in zip(specs, done or [0] * len(specs), strict=True)]
     shares: list[list[int]] = [[] for _ in range(min(blocks, len(specs)))]
     loads = [0.0] * len(shares)
-    for position in sorted(range(len(specs)), key=lambda i: -cost(specs[i])):
+    for position in sorted(range(len(specs)), key=lambda i: -costs[i]):
         lightest = loads.index(min(loads))
         shares[lightest].append(position)
-        loads[lightest] += cost(specs[position])
+        loads[lightest] += costs[position]
     return [sorted(share) for share in shares]

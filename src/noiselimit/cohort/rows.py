@@ -91,6 +91,20 @@ class NetworkRows:
         }
         self.moments = {part: tensor[rows] for part, tensor in self.moments.items()}
 
+    def held(self) -> dict[str, Tensor]:
+        """All that training changes, [K, ...] by name: the tensors themselves."""
+        return {
+            "weights": self.weights.detach(),
+            "best_weights": self.best_weights,
+            **{f"moments.{part}": tensor for part, tensor in self.moments.items()},
+            **{f"buffers.{name}": tensor for name, tensor in self.buffers.items()},
+            **{f"best_buffers.{name}": tensor for name, tensor in self.best_buffers.items()},
+        }
+
+    def is_packed(self, name: str) -> bool:
+        """Whether what `held` names so are vectors of all weights."""
+        return name.partition(".")[0] in ("weights", "best_weights", "moments")
+
     def best_state(self, row: int) -> State:
         """The row's best-epoch weights and statistics, as an ordinary state dict on the CPU."""
         one = slice(row, row + 1)

@@ -15,6 +15,7 @@ from noiselimit.cohort.outcome import Finished, Record
 from noiselimit.cohort.pace import Pace
 from noiselimit.cohort.plan import plan_blocks
 from noiselimit.cohort.prepare import PreparedRun
+from noiselimit.cohort.row_state import Keeper, RowState
 from noiselimit.cohort.rows import State
 from noiselimit.cohort.watch import MakeWatch
 from noiselimit.data.examples import DataSet
@@ -44,21 +45,24 @@ def train_cohort(
     pace: Pace,
     listener: Listener,
     watched: MakeWatch | None = None,
+    keeper: Keeper | None = None,
 ) -> None:
     """Train all rows; everything that comes of it goes to the listener, with positions in `specs`.
 
     With one thread per block a row's result is the same, bit by bit, alone and in any cohort: its arithmetic
     has the same shapes and the same order of summation. More threads per block change the last digits.
     `parents` holds, for each spec, the classifier of the run it starts from, or None. `watched` makes who
-    looks on in each block, which changes nothing else.
+    looks on in each block, which changes nothing else. `keeper` keeps the states of rows, and rows of which
+    it has one go on from there; those whose epochs differ train in different blocks.
     """
     streamed = isinstance(data.examples.inputs, LazyInputs)  # then every block would decode for itself
     inputs = DeviceInputs.of(data, device)
     clean_validation = specs[0].validation_labels == "clean"
     stop = threading.Event()
     turn = threading.Lock()
+    ended: set[int] = set()
 
-    def block(share: Sequence[int], pace: Pace) -> Block:
+    def block(share: Sequence[int], pace: Pace, resumed: Sequence[RowState] = ()) -> Block:
         return Block(
             [specs[i] for i in share],
             block_data(
@@ -76,6 +80,7 @@ def train_cohort(
             [prepared[i].noise_entropy for i in share],
             pace,
             watched=watched,
+            resumed=resumed,
         )
 
     def work(share: Sequence[int]) -> None:
@@ -83,26 +88,39 @@ def train_cohort(
         try:
             if device.type == "cuda":
                 heaviest_first = sorted(share, key=lambda i: not get_method(specs[i].method).needs_predictor)
-                train_on_gpu(heaviest_first, pace, device, block, train_block, can_rehearse=not streamed)
+                train_on_gpu(heaviest_first, pace, device, block, train_rows, can_rehearse=not streamed)
             else:
-                train_block(share, pace, threading.Event())
+                train_rows(share, pace, threading.Event())
         except BaseException:
             stop.set()  # one broken block ends the others, whose work would be thrown away
             raise
 
-    def train_block(share: Sequence[int], pace: Pace, begun: threading.Event) -> None:
+    def train_rows(share: Sequence[int], pace: Pace, begun: threading.Event) -> None:
+        """All that is left of these rows; where they were tried before, some of it is done."""
+        left = [row for row in share if row not in ended]
+        epochs = keeper.epochs(left) if keeper is not None else [0] * len(left)
+        for epoch in sorted(set(epochs), reverse=True):
+            alike = [row for row, own in zip(left, epochs, strict=True) if own == epoch]
+            if not stop.is_set():
+                train_block(alike, epoch, pace, begun)
+
+    def train_block(share: Sequence[int], epoch: int, pace: Pace, begun: threading.Event) -> None:
         def on_epoch(row: int, record: Record) -> None:
             begun.set()
             with turn:
                 listener.on_epoch(share[row], record)
 
-        for finished in block(share, pace).train(on_epoch, stop.is_set):
+        together = block(share, pace, keeper.states(share) if keeper is not None and epoch else ())
+        keep = None if keeper is None else keeper.of_block(share)
+        for finished in together.train(on_epoch, stop.is_set, keep):
             begun.set()
             with turn:
                 listener.on_finished(finished.at(share[finished.row]))
+                ended.add(share[finished.row])
 
     blocks = 1 if streamed or device.type == "cuda" else max(1, threads // threads_per_block)
-    shares = plan_blocks(specs, blocks)
+    begun = keeper.epochs(range(len(specs))) if keeper is not None else None
+    shares = plan_blocks(specs, blocks, begun)
     with _restored_threads(), ThreadPoolExecutor(len(shares)) as pool:
         futures = [pool.submit(work, share) for share in shares]
         try:

@@ -1,6 +1,6 @@
 """Who looks on while rows train: hears what the networks say of the examples, and changes nothing in it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import torch
@@ -28,6 +28,10 @@ class Watch(Protocol):
 
     def of_row(self, row: int, last: Scores) -> Any:
         """What to keep of a row that is done, on the CPU; `last` are its last scores of training examples."""
+
+    def held(self, row: int, spec: RunSpec, epoch: int) -> Mapping[str, Tensor]:
+        """All that it has heard of a row by the end of this epoch: the tensors themselves or views of them,
+        to be copied, or to be filled in where a row goes on from there."""
 
     def keep(self, rows: Sequence[int]) -> Self:
         """For these rows alone."""

@@ -50,6 +50,10 @@ class Margins:
         """[E, m]"""
         return self.found[row].view(-1, self.labels.shape[1]).cpu()
 
+    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+        """What was found of a row."""
+        return {"found": self.found[row]}
+
     def keep(self, rows: Sequence[int]) -> "Margins":
         """These rows alone."""
         return replace(self, labels=self.labels[rows], found=self.found[rows])
@@ -89,6 +93,10 @@ class LastHeldOut:
     def of_row(self, row: int, last: Scores) -> Tensor:
         """[v, C]"""
         return self.found[row].cpu()
+
+    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+        """What was found of a row."""
+        return {"found": self.found[row]}
 
     def keep(self, rows: Sequence[int]) -> "LastHeldOut":
         """These rows alone."""

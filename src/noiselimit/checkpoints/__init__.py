@@ -1,0 +1,1 @@
+"""States of runs that still train, on disk: what an interrupted training goes on from."""

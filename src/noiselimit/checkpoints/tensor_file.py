@@ -1,0 +1,106 @@
+"""A safetensors file that is written piece by piece, under a name that tells whether it is whole.
+
+The name ends in the checksum of all bytes. They go to a temporary name first, are forced to disk, and then
+get their name, which is forced to disk as well. Nothing as large as the content is made beside it.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+SUFFIX = ".safetensors"
+TEMPORARY = ".tmp"
+READ_AT_ONCE = 2**20  # bytes
+
+_TYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+"""As safetensors spells them. A buffer of another type has no place in a checkpoint."""
+
+
+def write_tensors(
+    folder: Path, stem: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
+) -> Path:
+    """Write folder/stem-CHECKSUM.safetensors, and return it. What the disk refuses is an OSError."""
+    folder.mkdir(exist_ok=True)
+    temporary = folder / f".{secrets.token_hex(8)}{TEMPORARY}"
+    digest = _digest()
+    try:
+        with temporary.open("xb") as stream:
+            for piece in _pieces(tensors, metadata):
+                digest.update(piece)
+                stream.write(piece)
+            stream.flush()
+            os.fsync(stream.fileno())
+        path = folder / f"{stem}-{digest.hexdigest()}{SUFFIX}"
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    _sync_folder(folder)
+    return path
+
+
+def is_whole(path: Path) -> bool:
+    """Whether the file holds the bytes that its name tells of."""
+    digest = _digest()
+    try:
+        with path.open("rb") as stream:
+            while piece := stream.read(READ_AT_ONCE):
+                digest.update(piece)
+    except OSError:
+        return False
+    return path.stem.endswith(f"-{digest.hexdigest()}")
+
+
+def _digest() -> "hashlib.blake2b":
+    return hashlib.blake2b(digest_size=16)
+
+
+def _pieces(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
+    """The bytes of a safetensors file: length of the header, header, tensors, the widest types first."""
+    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
+    header: dict[str, object] = {"__metadata__": dict(metadata)}
+    end = 0
+    for name in order:
+        tensor = tensors[name]
+        start, end = end, end + tensor.numel() * tensor.element_size()
+        header[name] = {
+            "dtype": _TYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for name in order:
+        flat = tensors[name].contiguous().reshape(-1)
+        if flat.numel():
+            yield memoryview(flat.view(torch.uint8).numpy().data)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force the new name to disk, where a folder can be opened for that."""
+    with suppress(PermissionError):  # Windows
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
