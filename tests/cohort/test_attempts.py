@@ -1,4 +1,4 @@
-"""What fails before the first epoch is tried in a plainer way, with one sentence; later it is an error."""
+"""What fails before the first epoch is tried in a plainer way, with a sentence; later, only less at once."""
 
 import threading
 from collections.abc import Sequence
@@ -59,10 +59,15 @@ def test_kernels_that_fail_are_left_out_and_the_reason_is_one_line() -> None:
     assert len(said) == 1
 
 
-@pytest.mark.parametrize(
-    "training", [Training(1, fails_late=True), Training(9, kernels_work=False, fails_late=True)]
-)
-def test_what_fails_after_an_epoch_is_an_error(training: Training) -> None:
+def test_memory_that_runs_out_later_halves_a_cohort_as_well() -> None:
+    training = Training(memory=1, fails_late=True)
+    with pytest.warns(Notice, match="ran out while 2 runs trained: they go on as two cohorts"):
+        persevere([5, 7], FAST, training)
+    assert training.done == [([5], FAST), ([7], FAST)]
+
+
+def test_what_else_fails_after_an_epoch_is_an_error() -> None:
+    training = Training(9, kernels_work=False, fails_late=True)
     with pytest.raises(RuntimeError):
         persevere([0, 1], FAST, training)
     assert not training.done

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from noiselimit.cohort.attempts import persevere
 from noiselimit.cohort.block import Block
 from noiselimit.cohort.block_data import DeviceInputs, block_data
 from noiselimit.cohort.gpu import train_on_gpu
@@ -90,7 +91,7 @@ def train_cohort(
                 heaviest_first = sorted(share, key=lambda i: not get_method(specs[i].method).needs_predictor)
                 train_on_gpu(heaviest_first, pace, device, block, train_rows, can_rehearse=not streamed)
             else:
-                train_rows(share, pace, threading.Event())
+                persevere(share, pace, train_rows)
         except BaseException:
             stop.set()  # one broken block ends the others, whose work would be thrown away
             raise
