@@ -2,12 +2,26 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
+LONGEST = 1200
+"""Characters of a message; a file may hold any number of them where a name should be."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 class InputError(ValueError):
-    """Bad input. The command line prints the message and exits with code 2."""
+    """Bad input. The command line prints the message and exits with code 2.
+
+    Messages quote files: what could steer a terminal shows as �, and what is too long is cut in the middle.
+    """
+
+    def __init__(self, message: str) -> None:
+        text = _CONTROLS.sub("\ufffd", message)
+        if len(text) > LONGEST:
+            text = f"{text[: LONGEST // 2]} … {text[-LONGEST // 4 :]}"
+        super().__init__(text)
 
 
 class Notice(UserWarning):

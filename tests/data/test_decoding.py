@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from noiselimit import augmentation
-from noiselimit.data import decoding
+from noiselimit.data import bombs, decoding
 from noiselimit.data.decoding import Cut, Header, check_picture, read_header, read_picture
 from noiselimit.data.lazy import View
 from noiselimit.errors import InputError
@@ -180,7 +180,7 @@ def test_real_numbers_have_no_shade(save):
 
 
 def test_bombs_are_refused_before_they_are_decoded(save, monkeypatch):
-    monkeypatch.setattr(decoding, "MOST_PIXELS", 239)
+    monkeypatch.setattr(bombs, "MOST_PIXELS", 239)
     for read in (read_header, check_picture):
         with pytest.raises(InputError, match=r"picture\.png: this picture .* \(it has over 239"):
             read(save(ramp()))

@@ -102,7 +102,11 @@ def test_sentences(tmp_path, content, sentence, compress):
 
 @pytest.mark.parametrize(
     ("declared", "content", "sentence"),
-    [(2**32 - 1, b"\1", "cut off"), (3, bytes(2**26), "bytes follow after")],
+    [
+        (2**32 - 1, b"\1", "bytes would become"),
+        (2**20, b"\1", "cut off"),
+        (3, bytes(2**26), "bytes follow after"),
+    ],
 )
 def test_neither_a_lying_header_nor_a_bomb_takes_memory(tmp_path, declared, content, sentence):
     path = tmp_path / "broken.gz"

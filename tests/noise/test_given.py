@@ -169,7 +169,7 @@ def test_files_that_do_not_serve(tmp_path, name, content, sentence):
         (np.zeros((6, 1), int), r"labels have shape \[6, 1\]; give one label per example"),
         (np.array([0, 1, 2, 0.5, 1, 1]), r"label in row 3 is 0\.5; labels must be whole numbers"),
         (np.array([0, 1, 2, np.nan, 1, 1]), r"label in row 3 is missing"),
-        (np.array([0, 1, 2, 0, 1, None]), r"cannot be read as labels \(Object arrays"),
+        (np.array([0, 1, 2, 0, 1, None]), r"cannot be read as labels \(it holds Python objects"),
     ],
 )
 def test_arrays_that_do_not_serve(tmp_path, array, sentence):

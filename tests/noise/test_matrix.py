@@ -63,7 +63,7 @@ def test_files_that_hold_no_transition_matrix(tmp_path, name, content, sentence)
 
 def test_python_objects_are_not_loaded(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[1, None]], dtype=object))
-    with pytest.raises(InputError, match=r"cannot be read as a matrix \(Object arrays"):
+    with pytest.raises(InputError, match=r"cannot be read as a matrix \(it holds Python objects"):
         parse_noise(f"matrix:{tmp_path / 'a.npy'}")
 
 

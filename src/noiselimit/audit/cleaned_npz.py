@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.audit.fixes import Fixes
-from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS, UNREADABLE
+from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS, UNREADABLE, read_member
 from noiselimit.errors import InputError
 
 OTHERS = frozenset({"class_names", "test_clean_labels", *TEST_INPUTS, *TEST_LABELS})
@@ -65,8 +65,7 @@ def _changed(
 
 def _read(archive: zipfile.ZipFile, member: str, source: Path) -> npt.NDArray[Any]:
     try:
-        with archive.open(member) as content:
-            return np.asarray(np.lib.format.read_array(content, allow_pickle=False))
+        return read_member(archive, member)
     except UNREADABLE as error:
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(

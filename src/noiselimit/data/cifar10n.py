@@ -12,8 +12,9 @@ from noiselimit.data.cifar import CIFAR10, find_version, read_cifar
 from noiselimit.data.cifar_download import download_cifar
 from noiselimit.data.download import Progress, Published, download, has_digest
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.npz import UNREADABLE
+from noiselimit.data.npz import UNREADABLE, read_arrays
 from noiselimit.data.safe_pickle import MOST_BYTES, plain_value
+from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
 
 FOLDERS = ("cifar10n", "cifar-10n")
@@ -105,7 +106,7 @@ def _read_labels(path: Path) -> Mapping[str, Any]:
             f"take {OFFICIAL} from the same place instead."
         )
     try:
-        labels = _read_archive(path) if path.name == ARCHIVE else _read_official(path)
+        labels = read_arrays(path) if path.name == ARCHIVE else _read_official(path)
     except InputError:
         raise
     except (*UNREADABLE, KeyError):
@@ -116,14 +117,10 @@ def _read_labels(path: Path) -> Mapping[str, Any]:
     return labels
 
 
-def _read_archive(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
 def _read_official(path: Path) -> dict[Any, Any]:
     """What torch saved: a pickle in a zip file. Its arrays are NumPy's, so the pickle holds them whole."""
     with zipfile.ZipFile(path) as members:
+        require_modest(path, sum(info.file_size for info in members.infolist()))
         names = (name for name in members.namelist() if name.endswith("/data.pkl"))
         with members.open(next(names, "data.pkl")) as member:
             content = member.read(MOST_BYTES)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from noiselimit.data.bombs import refuse_bomb, room_for, webp_pixels
 from noiselimit.data.lazy import PADDING, View
 from noiselimit.errors import InputError
 
@@ -17,7 +18,7 @@ ORIENTATION = 0x0112  # the EXIF tag; from 5 on, height and width change places
 WIDE_GREY = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # 16 bits a pixel, which Pillow would clip at 255
 TRANSPARENT = ("LA", "La", "PA", "RGBA", "RGBa")
 GREY = ("1", "L", "LA", "La", *WIDE_GREY)
-MOST_PIXELS = 80_000_000  # more are refused before they are decoded, as bombs; Pillow warns soon after
+FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "GIF", "TIFF")  # Pillow knows more; for one it starts a program
 MARGIN = 8 / 7  # of a scaled picture's shorter side to its window: 256 for 224, as usual
 REMEDY = "replace it, or leave out such pictures with --skip-bad-images"
 
@@ -116,10 +117,11 @@ def check_picture(path: bytes) -> None:
 def _opened(path: bytes) -> Iterator[Image.Image]:
     """The picture in the file; whatever goes wrong with it inside the block is said in one sentence."""
     try:
-        with Image.open(os.fsdecode(path)) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise OverflowError(f"it has over {MOST_PIXELS:,} pixels")
-            yield image
+        with open(path, "rb") as file:
+            refuse_bomb(webp_pixels(file.read(32)))  # the one format that Pillow allocates when it opens it
+            file.seek(0)
+            with Image.open(file, formats=FORMATS) as image, room_for(image.width * image.height):
+                yield image
     except InputError:
         raise
     except Exception as error:  # on damaged files Pillow raises nearly anything

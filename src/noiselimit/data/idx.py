@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import os
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import DataSet, Examples, make_examples
+from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -26,9 +28,9 @@ def read_idx(path: Path) -> npt.NDArray[Any]:
             compressed = file.read(2) == GZIP_MAGIC
             file.seek(0)
             if not compressed:
-                return _read_stream(file, path)
+                return _read_stream(file, path, os.fstat(file.fileno()).st_size)
             with gzip.GzipFile(fileobj=file) as stream:
-                return _read_stream(stream, path)
+                return _read_stream(stream, path, None)
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise InputError(
             f"{path}: the gzip compression is damaged or cut off; fetch the file again."
@@ -79,8 +81,8 @@ def _read_part(folder: Path, part: str, class_names: tuple[str, ...] | None) -> 
     )
 
 
-def _read_stream(stream: BinaryIO | gzip.GzipFile, path: Path) -> npt.NDArray[Any]:
-    """The array in an uncompressed stream that must end where the array ends."""
+def _read_stream(stream: BinaryIO | gzip.GzipFile, path: Path, size: int | None) -> npt.NDArray[Any]:
+    """The array in an uncompressed stream, of `size` bytes where that is known, which must end with it."""
     magic = stream.read(4)
     if (
         len(magic) < 4
@@ -98,6 +100,10 @@ def _read_stream(stream: BinaryIO | gzip.GzipFile, path: Path) -> npt.NDArray[An
             f"{path}: the header declares an array of shape {shape}, over 8 GiB; split the file."
         )
     declared = dtype.itemsize * math.prod(shape)
+    if size is None:
+        require_modest(path, declared)
+    elif len(shape) < magic[3] or declared > size - len(magic) - len(sizes):
+        raise InputError(f"{path}: the file is cut off before its end; fetch it again.")
     values = bytearray()
     while piece := stream.read(min(PIECE, declared + 1 - len(values))):
         values += piece

@@ -6,20 +6,20 @@ label_sets has under NAME; test_inputs and test_labels (X_test, y_test) with tes
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
-from numpy.lib.npyio import NpzFile
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.inputs import canonical_inputs
 from noiselimit.data.missing_labels import fill_labels, without_labels
+from noiselimit.data.npy import MAGIC, read_npy
 from noiselimit.data.reading import Reading
+from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
 
 INPUTS = ("inputs", "X")
@@ -74,54 +74,69 @@ class _Archive:
     """An open archive whose arrays are read when asked for, each under the first of its names."""
 
     path: Path
-    file: NpzFile
+    file: zipfile.ZipFile
+    members: Mapping[str, zipfile.ZipInfo]
+    """By the names of their arrays."""
 
     def has(self, *names: str) -> bool:
-        return any(name in self.file.files for name in names)
+        return any(name in self.members for name in names)
 
     def find(self, *names: str) -> npt.NDArray[Any] | None:
         return self.require(*names) if self.has(*names) else None
 
     def label_sets(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays labels_NAME by their NAME."""
-        named = [name for name in self.file.files if name.startswith(LABEL_SET) and name != LABEL_SET]
+        named = [name for name in self.members if name.startswith(LABEL_SET) and name != LABEL_SET]
         return {name.removeprefix(LABEL_SET): self.require(name) for name in named}
 
     def require(self, *names: str) -> npt.NDArray[Any]:
         name = next((name for name in names if self.has(name)), None)
         if name is None:
-            present = ", ".join(self.file.files) or "nothing"
+            present = ", ".join(self.members) or "nothing"
             raise InputError(
                 f"{self.path}: there is no array '{names[0]}' (or '{names[-1]}') but {present}; "
                 "rename the arrays."
             )
         try:
-            array = self.file[name]
+            return read_member(self.file, self.members[name])
         except UNREADABLE as error:
             raise InputError(
                 f"{self.path}: array '{name}' cannot be read ({_reason(error)}); "
                 "save plain numbers or strings with numpy.savez."
             ) from None
-        if not isinstance(array, np.ndarray):  # NumPy hands out the bytes of members in other formats
-            raise InputError(f"{self.path}: '{name}' is not a NumPy array; save it with numpy.savez.")
-        return array
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo | str) -> npt.NDArray[Any]:
+    """The array that is a member of the archive."""
+    info = archive.getinfo(member) if isinstance(member, str) else member
+    with archive.open(info) as content:
+        return read_npy(content, info.file_size)
+
+
+def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """All arrays of an archive."""
+    with _open(path) as archive:
+        return {name: archive.require(name) for name in archive.members}
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[_Archive]:
     with ExitStack() as stack:
         try:
-            # Opened here because NumPy leaves a damaged file open.
-            file = np.load(stack.enter_context(path.open("rb")), allow_pickle=False)
+            stream = stack.enter_context(path.open("rb"))
+            is_array = stream.read(len(MAGIC)) == MAGIC
+            file = None if is_array else stack.enter_context(zipfile.ZipFile(stream))
+            members = [] if file is None else file.infolist()
         except UNREADABLE as error:
             raise InputError(
                 f"{path}: cannot be read as a NumPy archive ({_reason(error)}); write one with numpy.savez."
             ) from None
-        if not isinstance(file, NpzFile):
+        if file is None:
             raise InputError(
                 f"{path}: this is a single array; put inputs and labels in one file with numpy.savez."
             )
-        yield _Archive(path, stack.enter_context(file))
+        require_modest(path, sum(info.file_size for info in members))
+        yield _Archive(path, file, {info.filename.removesuffix(".npy"): info for info in members})
 
 
 def _reason(error: BaseException) -> str:

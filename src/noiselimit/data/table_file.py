@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow
 import pyarrow.csv
-import pyarrow.parquet
 
 from noiselimit.data.columns import Categorical
 from noiselimit.data.examples import DataSet
 from noiselimit.data.frame import frame_data_set
+from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.data.reading import Reading
 from noiselimit.data.table import Table, require_distinct_names
 from noiselimit.errors import InputError
@@ -81,9 +81,7 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     """All columns. In a CSV, those in `text_columns` stay as they are spelled, even where all are numbers."""
     try:
         if path.suffix.lower() == ".parquet":
-            content = pyarrow.parquet.ParquetFile(path).read()
-            content.validate(full=True)  # text in a damaged file need not be text
-            content = _with_index(content)
+            content = _with_index(read_parquet(path))
         else:
             content = _read_csv(path, text_columns)
         require_distinct_names(content.column_names, str(path))
@@ -97,7 +95,7 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         raise InputError(
             f"{path}: the column names are not in UTF-8; save the file in that encoding."
         ) from None
-    except (pyarrow.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+    except DAMAGED as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
         kind = (

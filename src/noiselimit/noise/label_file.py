@@ -2,13 +2,14 @@
 
 import csv
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.format import read_array
 
+from noiselimit.data.npy import read_npy
 from noiselimit.errors import InputError
 
 SUFFIXES = (".npy", ".csv", ".txt", ".npz")  # the last is known only to be refused with the reason
@@ -20,7 +21,7 @@ def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
         match path.suffix.lower():
             case ".npy":
                 with path.open("rb") as file:
-                    return read_array(file, allow_pickle=False)
+                    return read_npy(file, os.fstat(file.fileno()).st_size)
             case ".txt":
                 return [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
             case ".csv":
@@ -30,7 +31,7 @@ def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
                     ]
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); name a readable file.") from None
-    except (ValueError, EOFError, MemoryError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: cannot be read as labels ({error}); write it anew.") from None

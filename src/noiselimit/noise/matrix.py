@@ -1,6 +1,7 @@
 """Noise by any transition matrix, given in Python or in a file."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,8 +10,8 @@ from typing import Any, ClassVar, Self, cast, final
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.format import read_array
 
+from noiselimit.data.npy import read_npy
 from noiselimit.errors import InputError
 from noiselimit.noise.base import ClassNoise, Matrix
 
@@ -97,7 +98,7 @@ def read_rows(path: Path) -> Any:
         match path.suffix.lower():
             case ".npy":
                 with path.open("rb") as file:
-                    return read_array(file, allow_pickle=False)
+                    return read_npy(file, os.fstat(file.fileno()).st_size)
             case ".csv" | ".txt":
                 return _parse_text(path.read_text("utf-8"))
             case ".json":
