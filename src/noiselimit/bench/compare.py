@@ -56,7 +56,7 @@ def _place(point: Mapping[str, Any]) -> tuple[str, int | None, int | None]:
 
 
 def _ceilings(first: Content, second: Content) -> Iterator[dict[str, Any]]:
-    a, b = first["ceilings"], second["ceilings"]
+    a, b = first.get("ceilings"), second.get("ceilings")
     if a and b:
         for name in ("tflop_per_s", "gb_per_s"):
             yield {"ceiling": name, **_pair(a.get(name), b.get(name))}

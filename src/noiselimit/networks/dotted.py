@@ -1,13 +1,27 @@
 """Dotted paths of somebody else's factories. A path is only text until `load` imports it and so runs code."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from noiselimit.errors import InputError
+
+_GIVEN: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("given", default=MappingProxyType({}))
+
+
+@contextmanager
+def given_factories(factories: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
+    """In here these factories stand for their dotted paths, which are not imported."""
+    token = _GIVEN.set({canonical(path): factory for path, factory in factories.items()})
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
 
 
 def is_dotted(name: object) -> bool:
@@ -29,6 +43,8 @@ def load(what: str, path: str) -> Callable[..., Any]:
 
     The working folder is searched last, so that a file beside one's data is found from the command line too.
     """
+    if (given := _GIVEN.get().get(path)) is not None:
+        return given
     if not is_dotted(path):
         raise InputError(f"{what} '{path}' is no dotted path: write it as 'package.module:factory'.")
     module_name, attributes = _split(path)

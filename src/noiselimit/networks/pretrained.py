@@ -59,7 +59,7 @@ def read_weights_file(path: str | Path) -> WeightsFile:
         raise InputError(f"{path} cannot be read ({reason}): give a .safetensors file of weights.") from None
     try:
         tensors = safetensors.torch.load(content)
-    except (safetensors.SafetensorError, KeyError, ValueError):
+    except (safetensors.SafetensorError, KeyError, ValueError, TypeError, AttributeError, RuntimeError):
         raise InputError(
             f"{path} is not a safetensors file, or a damaged one: write it with safetensors.torch.save_file."
         ) from None

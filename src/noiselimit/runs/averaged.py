@@ -15,6 +15,8 @@ from noiselimit.errors import InputError
 from noiselimit.runs.run import Averaged, Run
 
 FILE = "averaged.safetensors"
+BAD_TENSORS = (safetensors.SafetensorError, KeyError, ValueError, TypeError, AttributeError, RuntimeError)
+"""What safetensors raises for files that are damaged, or have types that torch or NumPy have not."""
 
 
 def make_averaged(prepared: PreparedRun, finished: Finished) -> Averaged | None:
@@ -64,12 +66,19 @@ def read_averaged(folder: Path) -> Averaged | None:
     try:
         arrays = safetensors.numpy.load_file(path)
         averaged = Averaged(arrays["index"], arrays["classifier"], arrays.get("predictor"))
-    except (OSError, safetensors.SafetensorError, KeyError):
+    except (OSError, *BAD_TENSORS):
         raise _altered(path) from None
     said = [averaged.classifier] if averaged.predictor is None else [averaged.classifier, averaged.predictor]
     if averaged.index.ndim != 1 or any(
-        table.ndim != 2 or table.shape != said[0].shape or len(table) != len(averaged.index) for table in said
+        table.ndim != 2
+        or table.shape != said[0].shape
+        or len(table) != len(averaged.index)
+        or table.dtype != np.float32
+        or not np.isfinite(table).all()
+        for table in said
     ):
+        raise _altered(path)
+    if averaged.index.dtype != np.int64 or (np.diff(averaged.index, prepend=-1) <= 0).any():
         raise _altered(path)
     return averaged
 

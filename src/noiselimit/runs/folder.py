@@ -12,40 +12,24 @@ averaged.safetensors mean probabilities over the second half of the epochs, wher
 import dataclasses
 import errno
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow
-import pyarrow.parquet
 import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from noiselimit.data.table import Table
+from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, json_text
-from noiselimit.runs.averaged import write_averaged
+from noiselimit.networks.dotted import canonical, is_dotted
+from noiselimit.runs.averaged import BAD_TENSORS, write_averaged
+from noiselimit.runs.outputs import checked_outputs
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
+from noiselimit.runs.told import data_info, finite_json, whole_history, whole_metrics
 from noiselimit.spec import RunSpec
-
-NUMBERS = {
-    "best_epoch",
-    "last_epoch",
-    "validation_accuracy",
-    "validation_loss",
-    "test_accuracy",
-    "last_test_accuracy",
-    "memorised_wrong_labels",
-    "gap_auc",
-    "train_examples",
-    "validation_examples",
-    "test_examples",
-    "wrong_labels",
-    "cohort_seconds",
-}
-OTHERS = {"status": str, "failure": str | None, "device": str, "versions": dict}
-"""What tables, reports and the choice among runs read of the metrics; a run without them was altered."""
 
 
 def write_run(run: Run, out: Path) -> Run:
@@ -69,11 +53,17 @@ def write_run(run: Run, out: Path) -> Run:
     return dataclasses.replace(run, path=folder, in_memory=None)
 
 
-def load_run(path: str | Path, *, trusted: bool = False) -> Run:
+def load_run(
+    path: str | Path,
+    *,
+    trusted: bool = False,
+    factory: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
+) -> Run:
     """The run in that folder; its weights and outputs are read when used.
 
     Nothing in the folder is executed. A network that the spec names by dotted path is code of somebody's:
-    it is imported only when the model is asked for, and only if you say that the folder is `trusted`.
+    it is imported only when the model is asked for, and only if you say that the folder is `trusted`. Or give
+    the `factory` that stands for it (a mapping from dotted paths where there are several), and none is.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -81,17 +71,31 @@ def load_run(path: str | Path, *, trusted: bool = False) -> Run:
     spec = RunSpec.from_json(_read_object(folder / "spec.json"), str(folder / "spec.json"))
     history = _read_lines(folder / "history.jsonl")
     metrics = _read_object(folder / "metrics.json")
-    if not metrics.keys() >= NUMBERS | OTHERS.keys() or not (
-        all(isinstance(metrics[name], int | float | None) for name in NUMBERS)
-        and all(isinstance(metrics[name], kind) for name, kind in OTHERS.items())
-    ):
+    if not whole_metrics(metrics):
         raise _altered(folder / "metrics.json")
     if len(history) != metrics["last_epoch"]:
         raise _altered(folder / "history.jsonl")
     for name in ("weights.safetensors", "outputs.parquet"):
         if metrics["best_epoch"] and not (folder / name).is_file():
             raise _altered(folder / name)
-    return Run(spec, _data_info(folder / "data.json"), history, metrics, path=folder, trusted=trusted)
+    data = _data_info(folder / "data.json")
+    factories = _factories(spec, factory, folder)
+    return Run(spec, data, history, metrics, path=folder, trusted=trusted, factories=factories)
+
+
+def _factories(spec: RunSpec, given: Any, folder: Path) -> dict[str, Callable[..., Any]]:
+    """Dotted path → factory, for the paths in the spec that one is given for."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {canonical(path): factory for path, factory in given.items()}
+    names = (spec.network, spec.predictor_network, spec.predictor_features)
+    paths = sorted({name for name in names if name is not None and is_dotted(name)})
+    if len(paths) > 1:
+        raise InputError(
+            f"run {folder} needs the code at {' and '.join(paths)}: give factory={{path: factory, …}}."
+        )
+    return dict.fromkeys(paths, given)
 
 
 def read_weights(folder: Path) -> Weights:
@@ -99,24 +103,27 @@ def read_weights(folder: Path) -> Weights:
     path = folder / "weights.safetensors"
     try:
         tensors = safetensors.torch.load_file(path)
-    except (OSError, safetensors.SafetensorError) as error:
+    except (OSError, *BAD_TENSORS) as error:
         raise _unreadable(path, error) from None
     networks: dict[str, dict[str, Any]] = {"classifier": {}, "predictor": {}}
     for name, tensor in tensors.items():
         network, _, rest = name.partition(".")
-        if network not in networks:
+        if network not in networks or not tensor.isfinite().all():
             raise _altered(path)
         networks[network][rest] = tensor
     return Weights(networks["classifier"], networks["predictor"] or None)
 
 
-def read_outputs(folder: Path) -> pd.DataFrame:
-    """The per-example outputs of the run in that folder."""
+def read_outputs(folder: Path, classes: int) -> pd.DataFrame:
+    """The per-example outputs of the run in that folder, whose data have so many classes."""
     path = folder / "outputs.parquet"
     try:
-        return pd.read_parquet(path)
-    except (OSError, pyarrow.ArrowException) as error:
+        frame = checked_outputs(read_parquet(path), classes)
+    except DAMAGED as error:  # the sentences of an InputError, which is among them, are of no help here
         raise _unreadable(path, error) from None
+    if frame is None:
+        raise _altered(path)
+    return frame
 
 
 def _write_contents(folder: Path, contents: RunContents) -> None:
@@ -142,7 +149,7 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = finite_json(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(
             f"{path.parent} is not a run folder: it has no {path.name}; "
@@ -157,36 +164,21 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     try:
-        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines = [finite_json(line) for line in path.read_text("utf-8").splitlines()]
     except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, error) from None
-    if not all(isinstance(line, dict) for line in lines):
+    if not whole_history(lines):
         raise _altered(path)
     return lines
 
 
 def _data_info(path: Path) -> DataInfo:
-    value = _read_object(path)
     try:
-        info = DataInfo(
-            name=str(value["name"]),
-            class_names=tuple(str(name) for name in value["class_names"]),
-            input_shape=tuple(int(side) for side in value["input_shape"]),
-            mean=tuple(float(number) for number in value["mean"]),
-            std=tuple(float(number) for number in value["std"]),
-            highest=float(value["highest"]),
-            table=Table.from_json(value["table"]) if "table" in value else None,
-            notes=tuple(str(note) for note in value.get("notes", ())),
-            resize=int(value["resize"]) if "resize" in value else None,
-        )
-    except (KeyError, TypeError, ValueError):
+        return data_info(_read_object(path))
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         raise _altered(path) from None
-    features = info.table.features if info.table else info.input_shape[0]
-    if not len(info.mean) == len(info.std) == info.input_shape[0] == features:
-        raise _altered(path)
-    if info.resize is not None and info.resize < max(info.input_shape[1:], default=0):
-        raise _altered(path)
-    return info
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

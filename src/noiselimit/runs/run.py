@@ -1,8 +1,8 @@
 """A finished run: what was trained, how it went, and the trained networks."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from noiselimit.data.inputs import canonical_inputs
 from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
 from noiselimit.data.table import Table
 from noiselimit.errors import InputError
-from noiselimit.networks.dotted import is_dotted
+from noiselimit.networks.dotted import given_factories, is_dotted
 from noiselimit.networks.initial import Role
 from noiselimit.spec import RunSpec, architecture
 
@@ -103,6 +103,8 @@ class Run:
     in_memory: RunContents | None = None
     trusted: bool = False
     """Whether code that the spec names by dotted path may be imported: not for what a folder says."""
+    factories: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Dotted path → what to call in its place, so that nothing is imported."""
 
     @cached_property
     def place(self) -> Path:
@@ -131,7 +133,11 @@ class Run:
         """Labels, gap and suggestion for every example the run trained, validated or was tested on."""
         from noiselimit.runs.folder import read_outputs
 
-        return self.in_memory.outputs if self.in_memory else read_outputs(self._folder())
+        return (
+            self.in_memory.outputs
+            if self.in_memory
+            else read_outputs(self._folder(), len(self.data.class_names))
+        )
 
     @cached_property
     def averaged(self) -> Averaged | None:
@@ -165,17 +171,27 @@ class Run:
 
     def _build(self, role: Role, state: State) -> nn.Module:
         network = architecture(self.spec, role)
-        if (network.features or is_dotted(network.name)) and not self.trusted:
+        paths = [path for path in (network.features, network.name) if path is not None and is_dotted(path)]
+        foreign = [path for path in paths if path not in self.factories]
+        if foreign and not self.trusted:
             raise InputError(
-                f"run {self.path} needs the code at '{network.features or network.name}': if you trust it, "
-                "load the run with trusted=True, or say --trust on the command line."
+                f"run {self.path} needs the code at '{foreign[0]}': if you trust it, load the run with "
+                "trusted=True or with factory=…, or say --trust on the command line."
             )
         try:
-            module = network.build(self.data.input_shape, len(self.data.class_names))
+            if not paths:
+                with torch.device("meta"):  # what the folder declares is compared with its weights first
+                    drawn = network.build(self.data.input_shape, len(self.data.class_names)).state_dict()
+                if {name: t.shape for name, t in drawn.items()} != {
+                    name: t.shape for name, t in state.items()
+                }:
+                    raise ValueError("other weights")
+            with given_factories(self.factories):
+                module = network.build(self.data.input_shape, len(self.data.class_names))
             module.load_state_dict(dict(state))
         except InputError:
             raise  # of somebody's own code, which is not where it was
-        except (RuntimeError, TypeError, ValueError, IndexError):
+        except (RuntimeError, TypeError, ValueError, IndexError, OverflowError):
             raise InputError(
                 f"the weights in {self.path or 'memory'} do not fit network '{network.name}': the folder was "
                 "altered, so train the run again."
