@@ -66,7 +66,7 @@ def _one_process(seed: int, first: int, stop: int, samples: Path, tally: Tally, 
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryFile("w+") as errors:
         command = [sys.executable, str(HERE / "guard.py"), str(samples), work, *map(str, (seed, first, stop))]
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=work, text=True
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=work
         ) as process:
             case: dict[str, Any] | None = None
             for line in _lines(process):
@@ -93,8 +93,10 @@ def _one_process(seed: int, first: int, stop: int, samples: Path, tally: Tally, 
     return first
 
 
-def _lines(process: "subprocess.Popen[str]") -> Iterator[str]:
+def _lines(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
     """Lines as they come, until the process ends or says nothing for too long."""
     assert process.stdout is not None
-    while select.select([process.stdout], [], [], PATIENCE)[0] and (line := process.stdout.readline()):
-        yield line
+    pipe, begun = process.stdout.fileno(), b""
+    while select.select([pipe], [], [], PATIENCE)[0] and (piece := os.read(pipe, 2**16)):
+        *lines, begun = (begun + piece).split(b"\n")
+        yield from lines

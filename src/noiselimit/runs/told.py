@@ -38,7 +38,12 @@ def finite_json(text: str) -> Any:
             raise ValueError(f"{number} is no finite number")
         return float(number)
 
-    value = json.loads(text, parse_float=finite, parse_constant=finite)
+    def countable(number: str) -> int:
+        if not -(2**63) <= int(number) < 2**63:
+            raise ValueError(f"{number[:30]} is beyond all that is counted here")
+        return int(number)
+
+    value = json.loads(text, parse_float=finite, parse_constant=finite, parse_int=countable)
     json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is an error
     return value
 
