@@ -19,6 +19,14 @@ Kernels = Annotated[
 Graphs = Annotated[
     str, typer.Option(metavar="NAME", help="Record a GPU step once and replay it: auto, on or off.")
 ]
+Checkpoints = Annotated[
+    str,
+    typer.Option(
+        "--checkpoints",
+        metavar="SECONDS",
+        help="Least time between two; auto takes under 2 % of the time, off keeps none.",
+    ),
+]
 Download = Annotated[bool, typer.Option("--download", help="Fetch the data set if it is not there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Label = Annotated[

@@ -7,6 +7,7 @@ import typer
 
 from noiselimit.cli.config import read_config
 from noiselimit.cli.options import (
+    Checkpoints,
     CleanLabel,
     DataDir,
     Device,
@@ -119,6 +120,7 @@ def train(
     ] = 1,
     kernels: Kernels = "auto",
     graphs: Graphs = "auto",
+    checkpoints: Checkpoints = "auto",
     config: Annotated[
         Path | None,
         typer.Option(
@@ -139,6 +141,7 @@ def train(
     """
     import json
 
+    from noiselimit.checkpoints.interval import parse_interval
     from noiselimit.cli.news import download_news, print_notes, training_news
     from noiselimit.cli.tables import print_choice, print_runs
     from noiselimit.cli.values import several
@@ -183,6 +186,7 @@ def train(
     choices: dict[str, list[object]] = {
         name: list(several(name, text)) for name, text in typed.items() if text is not None
     }
+    parse_interval(checkpoints)
     refuse_idle(grid(**choices), choices)  # what is typed wrong is said before anything large is read
     reading = Reading(label, clean_label, weight, resize, skip_bad_images)
     data_set = load_data(data, data_dir, download, download_news(quiet), reading)
@@ -199,6 +203,7 @@ def train(
             threads_per_block=threads_per_block,
             kernels=kernels,
             graphs=graphs,
+            checkpoints=checkpoints,
             progress=progress,
         )
     runs = list(
