@@ -37,13 +37,13 @@ class Interval:
         self._ended = clock()
         self._cost: float | None = None
 
-    def is_due(self, size: int) -> bool:
-        """Whether it is time for one of `size` bytes."""
-        wait = self._seconds
-        if wait is None:
-            cost = size / ASSUMED_SPEED if self._cost is None else self._cost
-            wait = max(LEAST_SECONDS, TIMES_ITS_COST * cost)
-        return self._clock() - self._ended >= wait
+    def is_due(self, size: Callable[[], int]) -> bool:
+        """Whether it is time for one of so many bytes, which are asked for only when it matters."""
+        gone = self._clock() - self._ended
+        if self._seconds is not None or gone < LEAST_SECONDS:
+            return self._seconds is not None and gone >= self._seconds
+        cost = size() / ASSUMED_SPEED if self._cost is None else self._cost
+        return gone >= TIMES_ITS_COST * cost
 
     def took(self, seconds: float) -> None:
         """One has been written just now, or could not be, and took so long."""

@@ -5,7 +5,7 @@ import math
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -147,7 +147,7 @@ class CohortKeeper:
         checkpoints, interval = self._checkpoints, Interval(self._checkpoints.seconds)
         writing: list[threading.Thread] = []
 
-        def keep(take: Take, size: int) -> None:
+        def keep(take: Take, size: Callable[[], int]) -> None:
             checkpoints.tell()
             if writing and writing[-1].is_alive() and interval.is_automatic:
                 return

@@ -53,11 +53,12 @@ class Store:
 
     def newest(self, spec: RunSpec, usable: Callable[[RunSpec, Entry], bool]) -> tuple[Path, Entry] | None:
         """The newest checkpoint of the run, among those that are usable for it."""
+        run = spec.hash
         with self._lock:
             found = [
-                (path, entries[spec.hash])
+                (path, entries[run])
                 for path, entries in self._files.items()
-                if spec.hash in entries and usable(spec, entries[spec.hash])
+                if run in entries and usable(spec, entries[run])
             ]
         return max(found, key=lambda place: (place[1].epoch, place[0].name), default=None)
 

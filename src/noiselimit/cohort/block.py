@@ -135,7 +135,7 @@ class Block:
             if self.idle and self._leaving_pays(epoch, time.perf_counter() - started):
                 self._keep([i for i in range(len(self.specs)) if i not in self.idle])
             if keep is not None and len(self.idle) < len(self.specs):
-                keep(partial(take_states, self, epoch), bytes_of_states(self, epoch))
+                keep(partial(take_states, self, epoch), partial(bytes_of_states, self, epoch))
 
     def compile_kernels(self, workers: int) -> None:
         """Rehearse with kernels compiled but not launched; the block cannot train properly after that."""

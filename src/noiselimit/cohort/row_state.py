@@ -38,8 +38,8 @@ class RowState:
 Take = Callable[[], Mapping[int, RowState]]
 """Makes the states of the rows that a block still trains, by the numbers that the block was given."""
 
-Keep = Callable[[Take, int], None]
-"""(take, bytes that the states need): called at the end of every epoch, to take the states or to leave it."""
+Keep = Callable[[Take, Callable[[], int]], None]
+"""(take, says how many bytes that needs): called at the end of an epoch, to take states or to leave it."""
 
 
 class Keeper(Protocol):
