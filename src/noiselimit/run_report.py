@@ -11,6 +11,7 @@ import pandas as pd
 from noiselimit.binding import usual_parent_rate
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import highest_value
+from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report import Report, RunLine, Suspect, result_sentence
 from noiselimit.runs import Run, choose
@@ -153,6 +154,8 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
     outputs = run.outputs[run.outputs["part"] != "test"]
     worst = outputs.sort_values(["gap", "index"], ascending=[False, True]).head(SUSPECTS)
     names = data.examples.class_names
+    if worst["index"].max() >= len(data.examples):  # false where there is none
+        raise InputError(f"{run.path} was altered: delete the folder and train the run again.")
     appearances = shown(data, worst["index"].to_numpy())
     clean = [None if pd.isna(label) else names[int(label)] for label in worst["clean_label"]]
     columns = (worst[name].tolist() for name in ("index", "given_label", "suggested_label", "gap"))

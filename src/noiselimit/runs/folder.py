@@ -71,7 +71,7 @@ def load_run(
     spec = RunSpec.from_json(_read_object(folder / "spec.json"), str(folder / "spec.json"))
     history = _read_lines(folder / "history.jsonl")
     metrics = _read_object(folder / "metrics.json")
-    if not whole_metrics(metrics):
+    if not whole_metrics(metrics, spec.hyper):
         raise _altered(folder / "metrics.json")
     if len(history) != metrics["last_epoch"]:
         raise _altered(folder / "history.jsonl")

@@ -48,8 +48,8 @@ def finite_json(text: str) -> Any:
     return value
 
 
-def whole_metrics(metrics: Mapping[str, Any]) -> bool:
-    """Whether everything is there, of its type, that is read of the metrics."""
+def whole_metrics(metrics: Mapping[str, Any], hyper: Mapping[str, float]) -> bool:
+    """Whether everything is there, of its type, that is read of the metrics of a run with these parameters."""
     return (
         metrics.keys() >= NUMBERS | OTHERS.keys()
         and all(isinstance(metrics.get(name), int | float | None) for name in NUMBERS | LATER)
@@ -57,6 +57,8 @@ def whole_metrics(metrics: Mapping[str, Any]) -> bool:
         and all(isinstance(metrics[name], kind) for name, kind in OTHERS.items())
         and metrics["best_epoch"] <= metrics["last_epoch"]
         and metrics.get("noise_entropy_source") in (None, "noise", "predictor")
+        and (metrics.get("noise_entropy") is None or metrics.get("noise_entropy_source") is not None)
+        and (metrics.get("capacity_bits") is None or "sigma" in hyper)
     )
 
 
