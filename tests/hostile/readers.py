@@ -108,6 +108,17 @@ def _averaged(folder: Path, _: Path) -> None:
     assert np.isfinite(averaged.classifier).all()
 
 
+def _checkpoint(_: Path, path: Path) -> None:
+    """As if the checksum in the file's name were right; what is malformed is told apart from other errors."""
+    from noiselimit.checkpoints.content import Malformed, read_entries, read_state
+
+    try:
+        for run, entry in read_entries(path).items():
+            read_state(path, run, entry)
+    except Malformed as error:
+        raise InputError(str(error)[:100] or "malformed") from None
+
+
 def _initial(_: Path, path: Path) -> None:
     from torch import nn
 
@@ -146,6 +157,7 @@ READERS: dict[str, Reader] = {
     "run folder, network": Reader(_weights, "run", "[sd]*.json"),
     "run folder, averages": Reader(_averaged, "run", "averaged.safetensors"),
     "run folder, Parquet": Reader(_report, "run", "*.parquet"),
+    "checkpoint": Reader(_checkpoint, "checkpoint"),
     "initial weights": Reader(_initial, "initial"),
     "bench file": Reader(
         lambda folder, _: typed("bench", "--compare", folder / "a.json", folder / "b.json"), "bench"
