@@ -12,8 +12,9 @@ import numpy as np
 import torch
 
 from noiselimit.binding import bind, parent_spec
+from noiselimit.checkpoints.call import Checkpoints, open_checkpoints
 from noiselimit.checkpoints.interval import parse_interval
-from noiselimit.checkpoints.keeper import Checkpoints, open_checkpoints
+from noiselimit.checkpoints.keeper import CohortKeeper
 from noiselimit.checkpoints.words import tell_of_begun
 from noiselimit.cohort.averages import make_averages
 from noiselimit.cohort.device import find_device
@@ -120,7 +121,7 @@ def train(
     tally = _Tally(by_hash, progress)
     for spec_hash in runs:
         tally.ended(by_hash[spec_hash])
-    with open_checkpoints(folder, interval, averaged=averaged) as kept:
+    with open_checkpoints(folder, interval, where, averaged=averaged) as kept:
         if kept is not None:
             begun = kept.find(missing)
             for spec_hash, entry in begun.items():
@@ -192,7 +193,7 @@ class _Workshop:
         started = time.perf_counter()
         prepared = [self.prepared[spec.hash] for spec in specs]
         runs: list[Run] = []
-        keeper = None if self.checkpoints is None else self.checkpoints.of_cohort(specs)
+        keeper = None if self.checkpoints is None else CohortKeeper(self.checkpoints, specs)
 
         def on_finished(finished: Finished) -> None:
             spec = specs[finished.row]

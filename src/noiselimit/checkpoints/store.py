@@ -1,7 +1,6 @@
 """The checkpoints beside the runs: which there are, which are whole, and which are needed no more."""
 
 import threading
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -69,16 +68,14 @@ class Store:
         except Malformed as error:
             raise InputError(f"{path} is no proper checkpoint ({error}): delete it and call again.") from None
 
-    def add(self, states: Sequence[tuple[RunSpec, RowState]]) -> float:
-        """Write a checkpoint, drop what it makes superfluous, and return how many seconds that took."""
+    def add(self, states: Sequence[tuple[RunSpec, RowState]]) -> None:
+        """Write a checkpoint, and drop what it makes superfluous."""
+        tensors, metadata = to_tensors(states)
+        epoch = max(state.epoch for _, state in states)
+        path = write_tensors(self.folder, f"epoch-{epoch:05d}", tensors, metadata)
         with self._lock:
-            started = time.perf_counter()
-            tensors, metadata = to_tensors(states)
-            epoch = max(state.epoch for _, state in states)
-            path = write_tensors(self.folder, f"epoch-{epoch:05d}", tensors, metadata)
             self._files[path] = {spec.hash: entry_of(spec, state) for spec, state in states}
             self._sweep()
-            return time.perf_counter() - started
 
     def sweep(self) -> None:
         """Drop what is needed no more, and the folder when it is empty."""

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def take_states(block: "Block", epoch: int) -> dict[int, RowState]:
     """The states, at the end of this epoch, of the rows that still train, by the numbers the block was given.
 
-    Stacks of all rows are copied as a whole: a device waits for few large copies, not for many small ones.
+    Stacks of all rows are brought to the CPU as a whole: a device waits for few large copies, not for many
+    small ones. Where they are there already nothing is copied, so they hold until the next step.
     """
-    copies = [
-        {name: tensor.to("cpu", copy=True) for name, tensor in stack.held().items()}
-        for stack in block.networks.stacks
+    stacks = [
+        {name: tensor.cpu() for name, tensor in stack.held().items()} for stack in block.networks.stacks
     ]
     states = {}
     for i in range(len(block.specs)):
@@ -31,9 +31,9 @@ def take_states(block: "Block", epoch: int) -> dict[int, RowState]:
         tensors = {
             f"{network}.{name}": stacked[own]
             for network, stack, own in block.networks.places(i)
-            for name, stacked in copies[stack].items()
+            for name, stacked in stacks[stack].items()
         }
-        tensors |= {name: tensor.to("cpu", copy=True) for name, tensor in _of_row_alone(block, i, epoch)}
+        tensors |= {name: tensor.cpu() for name, tensor in _of_row_alone(block, i, epoch)}
         capacity, estimate = block.memorised.held(i)
         states[block.rows[i]] = RowState(
             epoch=epoch,

@@ -15,7 +15,7 @@ from noiselimit.cohort.stopping import BestEpoch
 
 @dataclass(frozen=True, eq=False)
 class RowState:
-    """On the CPU, and nobody else's: training goes on without changing it."""
+    """On the CPU. Where the row trains there too, its tensors are those that training goes on to change."""
 
     epoch: int
     """How many epochs are done."""
