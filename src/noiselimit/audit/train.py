@@ -53,6 +53,7 @@ def judge(
     threads: int | None = None,
     kernels: str = "auto",
     graphs: str = "auto",
+    checkpoints: str | float = "auto",
     progress: Callable[[Progress], None] | None = None,
 ) -> Judged:
     """Train the plan's runs on the labelled examples, and average what those that count say of all examples.
@@ -76,6 +77,7 @@ def judge(
         kernels=kernels,
         graphs=graphs,
         averaged=True,
+        checkpoints=checkpoints,
         progress=progress,
     )
     accuracies = [accuracy_said(run, examples.labels, _validation(run, len(examples))) for run in runs]

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from noiselimit.cli.config import read_config
-from noiselimit.cli.interrupted import Interrupted
 from noiselimit.cli.options import (
+    Checkpoints,
     CleanLabel,
     DataDir,
     Device,
@@ -98,6 +98,7 @@ def audit(
     ] = None,
     kernels: Kernels = "auto",
     graphs: Graphs = "auto",
+    checkpoints: Checkpoints = "auto",
     config: Annotated[
         Path | None,
         typer.Option(
@@ -120,12 +121,14 @@ def audit(
 
     from noiselimit.audit.sensible import check_data
     from noiselimit.audit.train import audit_data
+    from noiselimit.checkpoints.interval import parse_interval
     from noiselimit.cli.audit_answer import make_answer, words
     from noiselimit.cli.audit_files import write_copy, write_folder
     from noiselimit.cli.audit_noise import with_noise
     from noiselimit.cli.audit_places import check_places, usual_folder
     from noiselimit.cli.audit_settings import make_plan, make_steering
     from noiselimit.cli.audit_text import print_answer, print_failures, print_places
+    from noiselimit.cli.audit_unfinished import unfinished_folder
     from noiselimit.cli.news import download_news, print_notes, training_news
     from noiselimit.cohort.device import find_device
     from noiselimit.cohort.pace import find_pace
@@ -151,8 +154,9 @@ def audit(
         raise InputError("--noise makes labels wrong that --write would copy: leave out one of them.")
     check_places(data, folder, write, fix, overwrite=overwrite)
     find_pace(kernels, graphs, find_device(device))  # says what is not there
+    parse_interval(checkpoints)
     reading = Reading(label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True)
-    try:
+    with unfinished_folder(folder) as unfinished:
         examined = load_data(data, data_dir, download, download_news(quiet), reading)
         if noise is not None and added is not None:
             examined = with_noise(examined, noise, added, plan.seeds[0])
@@ -164,15 +168,15 @@ def audit(
                 plan,
                 steering,
                 many_classes=many_classes,
+                out=unfinished,
                 device=device,
                 threads=threads,
                 kernels=kernels,
                 graphs=graphs,
+                checkpoints=checkpoints,
                 progress=progress,
             )
         written = write_folder(folder, found, judged, examined, asked, overwrite=overwrite)
-    except KeyboardInterrupt:
-        raise Interrupted("no audit was written, and the same command begins anew.") from None
     answer = make_answer(found, judged, examined)
     print_failures(answer)
     if not as_json:
