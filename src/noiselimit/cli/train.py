@@ -23,9 +23,11 @@ from noiselimit.cli.options import (
     names,
     numbers,
 )
+from noiselimit.cli.resume import read_resume, remembered
 
 
 def train(
+    context: typer.Context,
     data: Annotated[
         str,
         typer.Option(
@@ -130,6 +132,15 @@ def train(
             help="TOML file with the same options; flags win.",
         ),
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            callback=read_resume,
+            is_eager=True,
+            help="The --out of an interrupted training, which goes on with its options.",
+        ),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -147,6 +158,7 @@ def train(
     from noiselimit.cli.values import several
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
+    from noiselimit.errors import InputError
     from noiselimit.grids import grid, refuse_idle
     from noiselimit.report import write_report
     from noiselimit.run_report import make_report, summary
@@ -186,6 +198,8 @@ def train(
     choices: dict[str, list[object]] = {
         name: list(several(name, text)) for name, text in typed.items() if text is not None
     }
+    if config is not None and resume is not None:
+        raise InputError("--resume brings all options of the training: leave out --config.")
     parse_interval(checkpoints)
     refuse_idle(grid(**choices), choices)  # what is typed wrong is said before anything large is read
     reading = Reading(label, clean_label, weight, resize, skip_bad_images)
@@ -193,7 +207,7 @@ def train(
     print_notes(data_set)
     specs = grid(**{**data_set.defaults, **choices})
     there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
-    with training_news(quiet) as progress:
+    with training_news(quiet) as news, remembered(context.params, out, news) as progress:
         runs = train_runs(
             specs,
             data_set,
