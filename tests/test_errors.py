@@ -18,3 +18,14 @@ def test_an_input_error_is_a_value_error():
 )
 def test_the_nearest_name_or_all_of_them(given_name, sentence):
     assert str(unknown("method", given_name, ["limit-l", "ce", "limit-g"])) == sentence
+
+
+def test_messages_steer_no_terminal_and_have_an_end() -> None:
+    assert (
+        str(InputError("column '\x1b[2J\u202e\x9b' is empty; fill it in."))
+        == "column '�[2J��' is empty; fill it in."
+    )
+    long = str(InputError(f"label '{'a' * 10**6}' is unknown; correct it."))
+    assert len(long) < 1500
+    assert long.startswith("label 'aaa")
+    assert long.endswith("aaa' is unknown; correct it.")

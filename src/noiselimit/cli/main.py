@@ -74,7 +74,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
     """What a user should know in one line; other warnings as Python shows them."""
     if issubclass(category, Notice):
         print("noiselimit:", message, file=sys.stderr, flush=True)
-    else:
+    elif f"{os.sep}PIL{os.sep}" not in str(where[0]):  # of damaged pictures we speak ourselves
         _python_shows_warning(message, category, *where, **more)
 
 

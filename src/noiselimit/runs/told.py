@@ -49,7 +49,7 @@ def finite_json(text: str) -> Any:
 
 
 def whole_metrics(metrics: Mapping[str, Any], hyper: Mapping[str, float]) -> bool:
-    """Whether everything is there, of its type, that is read of the metrics of a run with these parameters."""
+    """Whether everything is there, of its type, that is read of the metrics of such a run."""
     return (
         metrics.keys() >= NUMBERS | OTHERS.keys()
         and all(isinstance(metrics.get(name), int | float | None) for name in NUMBERS | LATER)
