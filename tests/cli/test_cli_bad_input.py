@@ -1,4 +1,7 @@
-"""Every mistake: one sentence on stderr that names the thing and the remedy, exit code 2, nothing written."""
+"""Every mistake: one sentence on stderr that names the thing and the remedy, exit code 2, nothing written.
+
+The lists are tested in tests/bad_input, together with others.
+"""
 
 import json
 import shutil
@@ -369,20 +372,6 @@ CONFIG = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("prepare", "arguments", "words"),
-    [
-        pytest.param(*case, id=name)
-        for name, *case in [*NAMES, *VALUES, *number_cases(), *MATRICES, *DATA, *OUTPUT, *CONFIG]
-    ],
-)
-def test_before_training(command, table, tmp_path, prepare, arguments, words):
-    prepare(tmp_path)
-    before = contents(tmp_path)
-    assert_refused(command(*arguments), words)
-    assert contents(tmp_path) == before
-
-
 PREDICT = ("predict", "run", "table.npz", "--out", "p.csv")
 EXPORT = ("export", "run", "--out", "w.safetensors")
 SHOW = ("show", "run")
@@ -448,18 +437,6 @@ PREDICTIONS = [
     ("predict mnist", nothing, ("predict", "run", "mnist"), ("--data-dir", "NOISELIMIT_DATA", "--download")),
     ("export below a file", nothing, (*EXPORT[:-1], "table.npz/w"), ("table.npz", "choose another")),
 ]
-
-
-@pytest.mark.parametrize(
-    ("prepare", "arguments", "words"),
-    [pytest.param(*case, id=name) for name, *case in [*NO_RUNS, *DAMAGED, *PREDICTIONS]],
-)
-def test_with_a_run(command, table, trained, tmp_path, prepare, arguments, words):
-    shutil.copytree(next(trained.glob("limit-l-beta10-*")), tmp_path / "run")
-    prepare(tmp_path)
-    before = contents(tmp_path)
-    assert_refused(command(*arguments), words)
-    assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("arguments", [("predict", "failed", "table.npz"), ("export", "failed")])
