@@ -36,7 +36,7 @@ def test_what_pyarrow_wrote(tmp_path_factory, texts, number, large, rows):
 
 
 def test_pandas_notes_are_kept(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"a": ["x", "y"], "b": [1, 7]}).set_index("b")
+    frame = pd.DataFrame({"a": ["x", "y", "x"], "b": [1, 7, 9]}).set_index("b")
     frame.to_parquet(tmp_path / "a.parquet")
     assert read_parquet(tmp_path / "a.parquet").schema.pandas_metadata["index_columns"] == ["b"]
 

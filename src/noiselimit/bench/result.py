@@ -9,6 +9,8 @@ from noiselimit.files import make_folder
 
 KIND = "noiselimit bench"
 SCHEMA = 1
+LARGEST = 1e300
+"""Of a number in the file; beyond it ratios are none."""
 NUMBERS = ("seconds", "ratio", "set_up_seconds", "k", "n", "peak_memory", "tflop_per_s", "gb_per_s")
 
 
@@ -71,6 +73,6 @@ def _whole(content: dict[str, Any]) -> bool:
 
 def _numbers(entry: dict[str, Any]) -> bool:
     return all(
-        isinstance(entry.get(name), int | float | None) and not isinstance(entry.get(name), bool)
+        entry.get(name) is None or (type(entry[name]) in (int, float) and -LARGEST < entry[name] < LARGEST)
         for name in NUMBERS
     )

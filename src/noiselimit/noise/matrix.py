@@ -69,7 +69,7 @@ def check_rows(values: Any, source: str) -> tuple[tuple[float, ...], ...]:
         matrix = (
             np.asarray(values, dtype=np.float64) + 0.0
         )  # no negative zero: a run's hash covers the spelling
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise InputError(f"{source}: the rows are not equally long rows of numbers; correct them.") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise InputError(

@@ -26,6 +26,8 @@ def checked_outputs(content: pyarrow.Table, classes: int) -> pd.DataFrame | None
         return None
     if any(content[name].null_count for name in names if name != "clean_label"):
         return None
+    for name in ("index", *LABELS):  # an error where they are too large
+        content = content.set_column(names.index(name), name, content[name].cast(pyarrow.int64()))
     frame: pd.DataFrame = content.drop_columns(["clean_label"]).to_pandas(ignore_metadata=True)
     clean = pd.array(content["clean_label"].to_pandas(), dtype="Int64")
     frame.insert(names.index("clean_label"), "clean_label", clean)

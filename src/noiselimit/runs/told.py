@@ -1,7 +1,6 @@
 """Whether the JSON files of a run folder say what a run has written; a folder may come from anybody."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,8 @@ from noiselimit.data.table import Table
 from noiselimit.runs.run import DataInfo
 from noiselimit.spec import FLOAT32
 
+LARGEST = 1e300
+"""Of a number in a file: sums and means of such are still finite."""
 NUMBERS = {
     "best_epoch",
     "last_epoch",
@@ -34,8 +35,8 @@ def finite_json(text: str) -> Any:
     """The JSON value, in which numbers are finite and text can be written again; else a ValueError."""
 
     def finite(number: str) -> float:
-        if not math.isfinite(float(number)):
-            raise ValueError(f"{number} is no finite number")
+        if not abs(float(number)) < LARGEST:
+            raise ValueError(f"{number} is no number to reckon with")
         return float(number)
 
     def countable(number: str) -> int:
