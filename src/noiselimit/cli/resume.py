@@ -54,7 +54,7 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
 def remembered(
     options: Mapping[str, Any], out: Path, progress: Callable[["Progress"], None]
 ) -> Iterator[Callable[["Progress"], None]]:
-    """Yield a `progress` that notes the options in `out` once training has begun; they go when it ends well."""
+    """Yield a `progress` that notes the options in `out` once training has begun; they go with its end."""
     noted = False
 
     def hear(news: "Progress") -> None:
