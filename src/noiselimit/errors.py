@@ -11,6 +11,11 @@ LONGEST = 1200
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+def harmless(text: str) -> str:
+    """The text with what could steer a terminal, or turn the order of letters, replaced by �."""
+    return _CONTROLS.sub("\ufffd", text)
+
+
 class InputError(ValueError):
     """Bad input. The command line prints the message and exits with code 2.
 
@@ -18,7 +23,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        text = _CONTROLS.sub("\ufffd", message)
+        text = harmless(message)
         if len(text) > LONGEST:
             text = f"{text[: LONGEST // 2]} … {text[-LONGEST // 4 :]}"
         super().__init__(text)

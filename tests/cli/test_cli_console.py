@@ -48,3 +48,15 @@ def test_plain_text_on_terminals_where_it_is_wanted(capsys, monkeypatch, name, v
     monkeypatch.setenv(name, value)
     say(wide_table(2))
     assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_terminal")
+def test_names_steer_no_terminal(capsys):
+    table = Table("name", header_style="bold")
+    table.add_row("\x1b[2Jgone\u202e")
+    say(table, "\x9b31m")
+    out = capsys.readouterr().out
+    assert "�[2Jgone�" in out
+    assert "�31m" in out
+    assert "\x1b[1m" in out  # our own
+    assert "\x1b[2J" not in out

@@ -250,3 +250,12 @@ def test_a_named_index_of_consecutive_numbers_keeps_its_values(tmp_path):
     data = read_table_file(_saved(frame, tmp_path / "indexed.parquet"))
     assert data.table.feature_names == ("size", "age")
     assert data.examples.inputs[:, 1].tolist() == [3, 5, 7, 9]
+
+
+@pytest.mark.parametrize("label", ["{}", "name {}"])
+def test_as_many_classes_as_rows_are_told_at_once(tmp_path: Path, label: str) -> None:
+    """Looking each up among all others would take minutes."""
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n" + "".join(f"1,{label.format(row)}\n" for row in range(100_000)))
+    with pytest.raises(InputError, match="100000 different values in 100000 rows"):
+        read_table_file(path)

@@ -3,6 +3,8 @@
 import os
 from typing import TYPE_CHECKING
 
+from noiselimit.errors import harmless
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -27,8 +29,13 @@ def fits(thing: "RenderableType") -> bool:
 
 def say(*things: "RenderableType") -> None:
     """Print without the blanks that pad the ends of a table's lines."""
+    from rich.segment import Segment, Segments
+
     console = output_console()
     with console.capture() as captured:
         for thing in things:
-            console.print(thing)
+            pieces = [
+                Segment(harmless(text), style, control) for text, style, control in console.render(thing)
+            ]
+            console.print(Segments(pieces), end="")  # names come from files, and may hold anything
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))

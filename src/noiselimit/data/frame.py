@@ -96,7 +96,8 @@ def _encode(labels: "pd.Series[Any]", names: tuple[str, ...], source: str) -> La
 def _stripped(codes: npt.NDArray[np.int64], texts: list[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Blanks around a label are a slip of the hand: nobody would see which of two classes is which."""
     kept = sorted({text.strip() for text in texts})
-    return np.array([kept.index(text.strip()) for text in texts], np.int64)[codes], kept
+    place = {text: number for number, text in enumerate(kept)}
+    return np.array([place[text.strip()] for text in texts], np.int64)[codes], kept
 
 
 def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.int64], list[str]]:

@@ -1,5 +1,6 @@
 """How the rows of a table become features: fitted once, saved in the run, applied to new rows alike."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -41,9 +42,9 @@ class Table:
 
         A name that was not there when the table was fitted has 0 in all features of its column.
         """
-        names = list(frame.columns)
+        names = Counter(frame.columns)
         for column in self.columns:
-            if names.count(column.name) > 1:
+            if names[column.name] > 1:
                 raise InputError(f"{source}: two columns are called '{column.name}'; remove one.")
             if column.name not in names:
                 raise InputError(
