@@ -253,7 +253,7 @@ def test_a_named_index_of_consecutive_numbers_keeps_its_values(tmp_path):
 
 
 @pytest.mark.parametrize("label", ["{}", "name {}"])
-def test_as_many_classes_as_rows_are_told_at_once(tmp_path: Path, label: str) -> None:
+def test_as_many_classes_as_rows_are_told_at_once(tmp_path, label):
     """Looking each up among all others would take minutes."""
     path = tmp_path / "t.csv"
     path.write_text("x,label\n" + "".join(f"1,{label.format(row)}\n" for row in range(100_000)))
