@@ -12,6 +12,7 @@ PACKAGE = Path(noiselimit.__file__).parent
 LAYERS = [
     {"errors"},
     {"files", "machine", "randomness", "registry", "information", "automatic"},
+    {"locks"},
     {"data"},
     {"noise", "split", "hold_out"},
     {"draws", "kernels"},
@@ -31,6 +32,7 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = {
     "errors",
     "files",
+    "locks",
     "machine",
     "randomness",
     "automatic",

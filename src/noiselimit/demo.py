@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from noiselimit.data.digits import digits
-from noiselimit.files import write_json
+from noiselimit.files import clear_leftovers, write_json
 from noiselimit.grids import grid
+from noiselimit.locks import folder_lock
 from noiselimit.report import write_report
 from noiselimit.run_report import make_report, summary
 from noiselimit.runs import Run
@@ -38,7 +39,9 @@ def run_demo(
 ) -> list[Run]:
     """Train, and write into `out` the run folders, summary.json and report.html."""
     data = digits()
-    runs = train(demo_specs(seeds, epochs), data, out=out, device=device, progress=progress)
-    write_json(out / "summary.json", summary(runs))
-    write_report(out / "report.html", make_report("Digits with 40 % wrong labels", runs, data))
+    with folder_lock(out):
+        clear_leftovers(out, r"summary\.json|report\.html")
+        runs = train(demo_specs(seeds, epochs), data, out=out, device=device, progress=progress)
+        write_json(out / "summary.json", summary(runs))
+        write_report(out / "report.html", make_report("Digits with 40 % wrong labels", runs, data))
     return runs

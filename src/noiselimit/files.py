@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         _sync(temporary)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+        _sync_folder(parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -41,9 +43,21 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             file.chmod(0o666 & ~_umask())  # some writers keep their files to themselves
             _sync(file)
         temporary.chmod(0o777 & ~_umask())
+        _sync_folder(temporary)
         temporary.rename(path)
+        _sync_folder(parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def clear_leftovers(parent: Path, name: str) -> None:
+    """Remove what killed processes left of files and folders whose names match; nobody may write one now."""
+    for entry in parent.glob(".*.tmp"):
+        if re.fullmatch(rf"\.(?:{name})\.[a-z0-9_]{{8}}\.tmp", entry.name):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
 
 
 def make_folder(path: Path) -> Path:
@@ -73,6 +87,16 @@ def _sync(path: Path) -> None:
     """Force the bytes to disk before the rename makes them visible."""
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """Force the names in a folder to disk, where the system lets one do that."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _umask() -> int:

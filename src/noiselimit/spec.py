@@ -23,6 +23,8 @@ from noiselimit.schedules import SCHEDULES
 
 SCHEMA = 1
 """Version of what a spec means. Raised when a default or the arithmetic of a run changes."""
+RUN_FOLDER = r".+-seed\d+-[0-9a-f]{16}"
+"""What the names of runs' folders look like."""
 
 
 @dataclass(frozen=True)

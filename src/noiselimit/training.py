@@ -3,7 +3,8 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,15 @@ from noiselimit.data.convert import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import LazyInputs
 from noiselimit.errors import InputError
-from noiselimit.files import make_folder
+from noiselimit.files import clear_leftovers
+from noiselimit.locks import folder_lock
 from noiselimit.machine import available_cores
 from noiselimit.networks import Role
 from noiselimit.runs.averaged import require_averaged
 from noiselimit.runs.folder import load_run, write_run
 from noiselimit.runs.outcome import make_run
 from noiselimit.runs.run import Run
-from noiselimit.spec import RunSpec
+from noiselimit.spec import RUN_FOLDER, RunSpec
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def train(
     With `out`, the states of runs that still train are kept in its folder .checkpoints, and a call after an
     interruption goes on from there, on a CPU to the same end bit by bit: 'auto' writes them as often as costs
     less than 2 % of the time, a number of seconds not more often than that (0: after every epoch), and 'off'
-    neither writes nor uses any.
+    neither writes nor uses any. One process at a time trains in a folder; another is refused.
     """
     given = [specs] if isinstance(specs, RunSpec) else list(specs)
     if not given or not all(isinstance(spec, RunSpec) for spec in given):
@@ -96,47 +98,56 @@ def train(
             raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
     folder = Path(out) if out is not None else None
     interval = parse_interval(checkpoints)
+    with _held(folder):
+        by_hash = {spec.hash: spec for spec in bound}
+        runs = {spec.hash: run for spec in by_hash.values() if (run := _find_run(spec, folder)) is not None}
+        for run in runs.values() if averaged else ():
+            require_averaged(run)
+        missing = [spec for spec in by_hash.values() if spec.hash not in runs]
+        for parent in {spec.hash: spec for spec in map(parent_spec, missing) if spec is not None}.values():
+            by_hash[parent.hash] = parent
+            if parent.hash not in runs and (run := _find_run(parent, folder)) is not None:
+                runs[parent.hash] = run
+        missing = [spec for spec in by_hash.values() if spec.hash not in runs]
+        shape, classes = data.examples.input_shape, data.examples.classes
+        taken_over = {spec.parent for spec in missing}
+        for run in runs.values():
+            if run.metrics["best_epoch"] and (run.spec.names_code or run.spec.hash in taken_over):
+                _check_weights(run, shape, classes)
+        for spec in {(spec.network, spec.initial_weights): spec for spec in missing}.values():
+            check_start(spec, shape, classes)
+        # All of it before the first file is written: a size or a noise that does not fit is told of here.
+        prepared = {spec.hash: ready for spec, ready in zip(missing, prepare_all(missing, data), strict=True)}
+        tally = _Tally(by_hash, progress)
+        for spec_hash in runs:
+            tally.ended(by_hash[spec_hash])
+        with open_checkpoints(folder, interval, where, averaged=averaged) as kept:
+            if kept is not None:
+                begun = kept.find(missing)
+                for spec_hash, entry in begun.items():
+                    tally.begun(by_hash[spec_hash], entry.epoch)
+                tell_of_begun(list(begun.values()), len(by_hash))
+            workshop = _Workshop(
+                data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally, kept
+            )
+            for generation in (
+                [spec for spec in missing if spec.parent is None],
+                [spec for spec in missing if spec.parent is not None],
+            ):
+                for run in workshop.train(generation, runs):
+                    runs[run.spec.hash] = run
+        return [runs[spec.hash] for spec in bound]
 
-    by_hash = {spec.hash: spec for spec in bound}
-    runs = {spec.hash: run for spec in by_hash.values() if (run := _find_run(spec, folder)) is not None}
-    for run in runs.values() if averaged else ():
-        require_averaged(run)
-    missing = [spec for spec in by_hash.values() if spec.hash not in runs]
-    for parent in {spec.hash: spec for spec in map(parent_spec, missing) if spec is not None}.values():
-        by_hash[parent.hash] = parent
-        if parent.hash not in runs and (run := _find_run(parent, folder)) is not None:
-            runs[parent.hash] = run
-    missing = [spec for spec in by_hash.values() if spec.hash not in runs]
-    shape, classes = data.examples.input_shape, data.examples.classes
-    taken_over = {spec.parent for spec in missing}
-    for run in runs.values():
-        if run.metrics["best_epoch"] and (run.spec.names_code or run.spec.hash in taken_over):
-            _check_weights(run, shape, classes)
-    for spec in {(spec.network, spec.initial_weights): spec for spec in missing}.values():
-        check_start(spec, shape, classes)
-    # All of it before the first file is written: a size or a noise that does not fit is told of here.
-    prepared = {spec.hash: ready for spec, ready in zip(missing, prepare_all(missing, data), strict=True)}
-    if folder is not None:
-        make_folder(folder)
-    tally = _Tally(by_hash, progress)
-    for spec_hash in runs:
-        tally.ended(by_hash[spec_hash])
-    with open_checkpoints(folder, interval, where, averaged=averaged) as kept:
-        if kept is not None:
-            begun = kept.find(missing)
-            for spec_hash, entry in begun.items():
-                tally.begun(by_hash[spec_hash], entry.epoch)
-            tell_of_begun(list(begun.values()), len(by_hash))
-        workshop = _Workshop(
-            data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally, kept
-        )
-        for generation in (
-            [spec for spec in missing if spec.parent is None],
-            [spec for spec in missing if spec.parent is not None],
-        ):
-            for run in workshop.train(generation, runs):
-                runs[run.spec.hash] = run
-    return [runs[spec.hash] for spec in bound]
+
+@contextmanager
+def _held(folder: Path | None) -> Iterator[None]:
+    """Keep other processes out of the folder, and clear away what dead ones left of runs half written."""
+    if folder is None:
+        yield
+        return
+    with folder_lock(folder):
+        clear_leftovers(folder, RUN_FOLDER)
+        yield
 
 
 def _find_run(spec: RunSpec, folder: Path | None) -> Run | None:

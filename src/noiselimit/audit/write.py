@@ -120,7 +120,7 @@ def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
             yield temporary
         return
     # The old one is moved aside only once the new one is complete, and comes back should that fail.
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent) as beside:
         new, old = Path(beside, "new"), Path(beside, "old")
         with atomic_folder(new) as temporary:
             yield temporary

@@ -1,28 +1,36 @@
 """What an audit has trained before it is written: kept beside its folder, for the same command to go on."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from noiselimit.cli.interrupted import Interrupted
+from noiselimit.files import clear_leftovers
+from noiselimit.locks import folder_lock
 
 
 @contextmanager
 def unfinished_folder(folder: Path) -> Iterator[Path]:
-    """Yield where to keep the runs of an audit in `folder`; it stays only where there is work to save."""
-    folder = folder.resolve()
-    unfinished = folder.with_name(f".{folder.name}.unfinished")
-    try:
-        yield unfinished
-    except KeyboardInterrupt:
-        then = "goes on" if _tidied(unfinished) else "begins anew"
-        raise Interrupted(f"no audit was written, and the same command {then}.") from None
-    except BaseException:
-        _tidied(unfinished)
-        raise
-    shutil.rmtree(unfinished, ignore_errors=True)
+    """Yield where to keep the runs of an audit in `folder`; it stays only where there is work to save.
+
+    Meanwhile no other audit writes the same folder.
+    """
+    place = folder.resolve()
+    unfinished = place.with_name(f".{place.name}.unfinished")
+    with folder_lock(unfinished, called=folder):
+        try:
+            yield unfinished
+        except KeyboardInterrupt:
+            then = "goes on" if _tidied(unfinished) else "begins anew"
+            raise Interrupted(f"no audit was written, and the same command {then}") from None
+        except BaseException:
+            _tidied(unfinished)
+            raise
+        clear_leftovers(place.parent, re.escape(place.name))
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _tidied(unfinished: Path) -> bool:

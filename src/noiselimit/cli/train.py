@@ -23,6 +23,7 @@ from noiselimit.cli.options import (
     names,
     numbers,
 )
+from noiselimit.cli.resume import FILE as REMEMBERED
 from noiselimit.cli.resume import read_resume, remembered
 
 
@@ -151,6 +152,7 @@ def train(
     as one cohort. At the end a star marks the setting that the validation labels choose.
     """
     import json
+    import re
 
     from noiselimit.checkpoints.interval import parse_interval
     from noiselimit.cli.news import download_news, print_notes, training_news
@@ -159,7 +161,9 @@ def train(
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
+    from noiselimit.files import clear_leftovers
     from noiselimit.grids import grid, refuse_idle
+    from noiselimit.locks import folder_lock
     from noiselimit.report import write_report
     from noiselimit.run_report import make_report, summary
     from noiselimit.training import train as train_runs
@@ -206,24 +210,26 @@ def train(
     data_set = load_data(data, data_dir, download, download_news(quiet), reading)
     print_notes(data_set)
     specs = grid(**{**data_set.defaults, **choices})
-    there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
-    with training_news(quiet) as news, remembered(context.params, out, news) as progress:
-        runs = train_runs(
-            specs,
-            data_set,
-            out=out,
-            device=device,
-            threads=threads,
-            threads_per_block=threads_per_block,
-            kernels=kernels,
-            graphs=graphs,
-            checkpoints=checkpoints,
-            progress=progress,
-        )
-    runs = list(
-        {run.spec.hash: run for run in runs}.values()
-    )  # specs that differ in idle settings are one run
-    write_report(out / "report.html", make_report(f"Runs on {data_set.name}", runs, data_set))
+    with folder_lock(out):
+        clear_leftovers(out, rf"report\.html|{re.escape(REMEMBERED)}")
+        there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
+        with training_news(quiet) as news, remembered(context.params, out, news) as progress:
+            runs = train_runs(
+                specs,
+                data_set,
+                out=out,
+                device=device,
+                threads=threads,
+                threads_per_block=threads_per_block,
+                kernels=kernels,
+                graphs=graphs,
+                checkpoints=checkpoints,
+                progress=progress,
+            )
+        runs = list(
+            {run.spec.hash: run for run in runs}.values()
+        )  # specs that differ in idle settings are one run
+        write_report(out / "report.html", make_report(f"Runs on {data_set.name}", runs, data_set))
     if as_json:
         print(json.dumps(summary(runs), indent=2))
     else:

@@ -1,0 +1,116 @@
+"""One process at a time works in a folder, by a lock that dies with its holder.
+
+It is the system's (flock) on the file .lock in the folder, which names the holder. Whatever ends the holder
+frees it: a file that a killed process left stands in nobody's way, and goes with the next who holds it. Where
+the system (Windows) or the file system has no such locks there is none.
+"""
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from noiselimit.errors import InputError
+from noiselimit.files import make_folder
+
+if sys.platform != "win32":
+    import fcntl
+
+FILE = ".lock"
+PATIENCE = 3.0
+"""Seconds to wait for the holder: one that was interrupted just now needs two to end."""
+
+_held: dict[str, tuple[int, int]] = {}
+"""Real path → thread that holds the lock, and its file handle."""
+
+
+@contextmanager
+def folder_lock(folder: Path, called: Path | None = None) -> Iterator[None]:
+    """Hold the folder, which is made if need be; refuse, by this name, if another process has it for long.
+
+    Who holds it may ask for it again. Folders that were made and stay empty are removed in the end.
+    """
+    place = os.path.realpath(folder)
+    if _held.get(place, (0, 0))[0] == threading.get_ident() or sys.platform == "win32":
+        yield
+        return
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    handle = _acquired(folder, called or folder)
+    if handle is not None:
+        _held[place] = threading.get_ident(), handle
+    try:
+        yield
+    finally:
+        if handle is not None:
+            del _held[place]
+            with suppress(OSError):
+                (folder / FILE).unlink()  # before the lock goes: then nobody holds a file without a name
+            os.close(handle)
+        for each in made:
+            with suppress(OSError):
+                each.rmdir()
+
+
+def _acquired(folder: Path, called: Path) -> int | None:
+    """Handle of the file that is locked now; None where files cannot be locked."""
+    give_up = time.monotonic() + PATIENCE
+    while True:
+        make_folder(folder)
+        try:
+            handle = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        except FileNotFoundError:  # who was there just now has removed the folder
+            continue
+        except OSError as error:
+            raise InputError(f"{folder / FILE} cannot be opened ({error.strerror}): delete it.") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(handle)
+            os.close(handle)
+            if time.monotonic() > give_up:
+                raise InputError(
+                    f"{called} is in use by {holder}: wait until it ends, or choose another folder."
+                ) from None
+            time.sleep(0.05)
+            continue
+        except OSError:
+            os.close(handle)
+            return None
+        if _is_named(handle, folder / FILE):
+            with suppress(OSError):  # a full disk
+                os.ftruncate(handle, 0)
+                os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
+            return handle
+        os.close(handle)
+
+
+def _is_named(handle: int, path: Path) -> bool:
+    """Whether the file still has this name, which a holder removes when it ends."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
+
+
+def _holder(handle: int) -> str:
+    """'process 4711', and where it is if that is another machine."""
+    words = os.pread(handle, 300, 0).decode(errors="replace").split()
+    if len(words) != 2 or not words[0].isdecimal():
+        return "another process"
+    return f"process {words[0]}" + ("" if words[1] == socket.gethostname() else f" on {words[1]}")
+
+
+def _let_go() -> None:
+    """In a child: what it inherited would keep a dead parent's locks."""
+    for _, handle in _held.values():
+        with suppress(OSError):
+            os.close(handle)
+    _held.clear()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_let_go)

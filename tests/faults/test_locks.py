@@ -1,0 +1,136 @@
+"""One process at a time in a folder, by a lock that dies with its holder."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from noiselimit import locks
+from noiselimit.data.examples import DataSet
+from noiselimit.errors import InputError
+from noiselimit.locks import FILE, folder_lock
+from noiselimit.spec import RunSpec
+from noiselimit.training import train
+
+HOLDER = """
+import os, sys, time
+from pathlib import Path
+from noiselimit.locks import folder_lock
+
+with folder_lock(Path(sys.argv[1])):
+    if "child" in sys.argv and os.fork() == 0:
+        time.sleep(120)  # outlives its parent, and must not hold what that held
+    print(os.getpid(), flush=True)
+    time.sleep(120)
+"""
+
+
+@contextmanager
+def holding(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the folder, ready."""
+    command = [sys.executable, "-c", HOLDER, str(folder), *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) == process.pid
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # a session of its own: nobody else is in it
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 0.1)
+
+
+def test_a_second_process_is_refused_with_the_folder_and_the_holder(blobs: DataSet, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    with holding(out) as process:
+        sentence = f"{out} is in use by process {process.pid}: wait until it ends, or choose another folder."
+        with pytest.raises(InputError) as refused:
+            train(RunSpec("ce", epochs=1), blobs, out=out)
+        assert str(refused.value) == sentence
+        assert [path.name for path in out.iterdir()] == [FILE]
+    train(RunSpec("ce", epochs=1, network="linear"), blobs, out=out, threads=1)
+    assert FILE not in {path.name for path in out.iterdir()}
+
+
+@pytest.mark.parametrize("words", [(), ("child",)])
+def test_the_lock_dies_with_its_holder(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with holding(tmp_path, *words) as process:
+        process.kill()
+        process.wait()
+        assert (tmp_path / FILE).exists(), "a killed process tidies nothing up"
+        with folder_lock(tmp_path):
+            assert (tmp_path / FILE).read_text().split()[0] == str(os.getpid())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_waits_gets_it_when_the_holder_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 60.0)
+    got = threading.Event()
+
+    def wait() -> None:
+        with folder_lock(tmp_path / "runs"):
+            got.set()
+
+    waiting = threading.Thread(target=wait)
+    with folder_lock(tmp_path / "runs"):
+        waiting.start()
+        assert not got.wait(0.2)
+    waiting.join(60)  # though the folder and the file it waited for are gone by now
+    assert got.is_set()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_holds_it_may_ask_again(tmp_path: Path) -> None:
+    with folder_lock(tmp_path):
+        with folder_lock(tmp_path / "."):
+            pass
+        assert (tmp_path / FILE).exists()
+        with holding(tmp_path / "other"):
+            pass
+    assert not (tmp_path / FILE).exists()
+
+
+def test_folders_made_for_nothing_go(tmp_path: Path) -> None:
+    with folder_lock(tmp_path / "a" / "b"):
+        (tmp_path / "a" / "kept").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "kept"]
+
+
+def test_another_machine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with holding(tmp_path) as process:
+        monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+        with (
+            pytest.raises(InputError, match=rf"in use by process {process.pid} on .+: wait"),
+            folder_lock(tmp_path),
+        ):
+            pass
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("kept")
+    (tmp_path / FILE).symlink_to(target)
+    with pytest.raises(InputError, match="cannot be opened"), folder_lock(tmp_path):
+        pass
+    assert target.read_text() == "kept"
+
+
+def test_file_systems_without_locks_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unable(handle: int, how: int) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", unable)
+    with folder_lock(tmp_path), folder_lock(tmp_path):
+        pass
