@@ -66,7 +66,7 @@ def test_an_interruption_keeps_rows(command, monkeypatch):
     monkeypatch.setattr(comparison, "train_stage", interrupt)
     answer = command(*QUICK)
     assert answer.code == 130
-    assert answer.err.endswith("rows that are done are kept, and the same command goes on.\n")
+    assert "rows that are done are kept, and the same command goes on:\nnoiselimit bench " in answer.err
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,10 @@ def test_an_interrupt_ends_with_130_and_a_sentence(command, monkeypatch, one_run
     monkeypatch.setattr("noiselimit.runs.load_run", interrupted)
     answer = command("show", one_run)
     assert answer.code == 130
-    assert answer.err == "noiselimit: interrupted; finished runs are kept, and the same command goes on.\n"
+    assert answer.err == (
+        "noiselimit: interrupted; finished runs are kept, and the same command goes on:\n"
+        f"noiselimit show {one_run}\n"
+    )
 
 
 def test_what_the_system_refuses_is_one_sentence(command, monkeypatch, one_run):

@@ -1,6 +1,7 @@
 """noiselimit train: grids, folders, the table, what exists, failures and Ctrl-C."""
 
 import json
+import shlex
 import signal
 import subprocess
 import time
@@ -82,8 +83,9 @@ def test_a_failed_run_is_told_and_the_others_go_on(command, table):
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_training_keeps_finished_runs_and_leaves_nothing_else(program, table, ending):
+    typed = ["train", "--data", table, "--epochs", "1,1000000", "--patience", "1000000"]
     process = subprocess.Popen(
-        [*program, "train", "--data", table, "--epochs", "1,1000000", "--patience", "1000000"],
+        [*program, *typed],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -103,10 +105,14 @@ def test_an_interrupted_training_keeps_finished_runs_and_leaves_nothing_else(pro
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == (130 if ending == signal.SIGINT else 143)
     assert out == ""
-    assert err == "noiselimit: interrupted; finished runs are kept, and the same command goes on.\n"
-    [kept] = Path("runs").iterdir()
+    assert err == (
+        "noiselimit: interrupted; finished runs are kept, and the same command goes on:\n"
+        f"noiselimit {shlex.join(map(str, typed))}\n"
+    )
+    remembered, kept = sorted(Path("runs").iterdir())
+    assert remembered.name == ".command.json"
     assert load_run(kept).spec.epochs == 1
 
 

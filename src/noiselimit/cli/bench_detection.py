@@ -86,7 +86,7 @@ def detection(
             with bench_news(quiet) as tell:
                 content = compare_detection(wanted, out, save_probabilities, tell)
         except KeyboardInterrupt:
-            raise Interrupted("rows that are done are kept, and the same command goes on.") from None
+            raise Interrupted("rows that are done are kept, and the same command goes on") from None
     if as_json:
         print(json.dumps(content, indent=2))
     else:

@@ -15,7 +15,7 @@ def told_what_is_kept(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         kept = "nothing was written yet" if _stamp(out) == before else f"what was measured is in {out}"
-        raise Interrupted(f"{kept}, and the same command measures anew.") from None
+        raise Interrupted(f"{kept}, and the same command measures anew") from None
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

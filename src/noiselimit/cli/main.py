@@ -2,7 +2,7 @@
 
 import errno
 import os
-import signal
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -18,15 +18,14 @@ from noiselimit.cli.bound import bound
 from noiselimit.cli.complaints import parser_sentence, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
-from noiselimit.cli.interrupted import Interrupted
+from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import InputError, Notice, unknown
 
-INTERRUPTED = 130  # what shells report for a command that Ctrl-C ended
-NOBODY_READS = 141  # and for one whose reader, such as head, went away
+NOBODY_READS = 141  # what shells report for a command whose reader, such as head, went away
 
 
 class _Commands(TyperGroup):
@@ -81,17 +80,21 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
 _python_shows_warning = warnings.showwarning
 
 
+_ending = Ending()
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    _ending.begin(shlex.join(sys.argv[1:] if arguments is None else arguments))
     try:
         warnings.showwarning = _show_warning
         code = app(args=arguments, prog_name="noiselimit", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk or a reader that went away can still be reported
-        return _interrupted() if code == INTERRUPTED else int(code or 0)
+        return _ending.tell() if code == INTERRUPTED else int(code or 0)
     except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
+        return _ending.tell()
     except Interrupted as error:
-        return _interrupted(str(error))
+        return _ending.tell(str(error))
     except (BrokenPipeError, SystemExit) as error:  # the parser and rich turn the first into the second
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             return _refuse(f"code of your own ended the program (SystemExit: {error.code}): repair it first.")
@@ -117,11 +120,6 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _interrupted(kept: str = "finished runs are kept, and the same command goes on.") -> int:
-    print("noiselimit: interrupted;", kept, file=sys.stderr)
-    return INTERRUPTED
-
-
 def _drop_output() -> None:
     """Let what stdout still holds go nowhere, or Python complains once more when it ends."""
     with suppress(OSError):  # a stdout that is no file, as in a notebook
@@ -140,13 +138,8 @@ def _with_inner(command: Any) -> list[Any]:
     return [command, *getattr(command, "commands", {}).values()]
 
 
-def _stop(*_: object) -> None:
-    """SIGTERM ends a command as tidily as Ctrl-C, also where a script started it with Ctrl-C switched off."""
-    raise KeyboardInterrupt
-
-
 def main() -> None:
     """Entry point of the installed command."""
-    signal.signal(signal.SIGTERM, _stop)
+    _ending.listen()
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
     sys.exit(run())
