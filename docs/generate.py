@@ -18,8 +18,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import audit_tables
+import fuzz_page
 import measure_audit
 import measure_audit_scale
+import measure_bad_input
 import measure_information
 import measure_methods
 import measure_networks
@@ -87,6 +89,8 @@ def blocks() -> dict[str, str]:
         "methods": measure_methods.table(methods),
         "networks-cost": measure_networks.table(measure_networks.stored()),
         **audit_tables.blocks(audit_tables.stored()),
+        **fuzz_page.blocks(fuzz_page.stored()),
+        **measure_bad_input.blocks(measure_bad_input.stored()),
         **performance_page.blocks(performance_page.stored()),
     }
 

@@ -42,6 +42,7 @@ def content(seed: int, tally: Tally) -> dict[str, Any]:
         "findings": tally.findings,
         "seconds": round(tally.seconds, 1),
         "longest_case_seconds": round(tally.longest, 2),
+        "longest_case": tally.slowest,
         "peak_memory_of_a_case": tally.peak,
         "limits": {"seconds": SECONDS, "resident_bytes": RESIDENT, "address_space_bytes": ADDRESS_SPACE},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
@@ -57,14 +58,19 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
 
+    told: list[dict[str, Any]] = []
+
     def news(done: int, tally: Tally) -> None:
+        for finding in tally.findings[len(told) :]:
+            told.append(finding)
+            print(json.dumps(finding), flush=True)
         if done % 500 == 0:
             print(f"{done} cases, {len(tally.findings)} findings", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
         tally = fuzz(chosen.seed, chosen.cases, Path(folder), news, first=chosen.first)
-    for finding in tally.findings:
+    for finding in tally.findings[len(told) :]:
         print(json.dumps(finding))
     chosen.out.write_text(json.dumps(content(chosen.seed, tally), indent=1) + "\n", "utf-8")
     return 1 if tally.findings else 0

@@ -89,8 +89,9 @@ def ask(case: Case) -> Said:
 
 
 def stable(message: str) -> str:
-    """Without what differs from machine to machine: where we are, and how many cores there are."""
+    """Without where we are, how many cores there are, and the ends of lists, which grow with every option."""
     text = message.removeprefix("noiselimit: ").strip().replace(f"{Path.cwd()}{os.sep}", "")
+    text = re.sub(r"(choose one of (?:[\w-]+, ){9})[\w-]+, .*", r"\1…", text)
     return re.sub(r"(whole number from 1 to) \d+", r"\1 the number of cores", text)
 
 

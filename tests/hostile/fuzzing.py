@@ -28,6 +28,9 @@ class Tally:
     findings: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     longest: float = 0.0
+    """Of the processor's time, in seconds; whoever else uses the machine does not count."""
+    slowest: int | None = None
+    """Number of the case that took it."""
     peak: int = 0
 
     @property
@@ -38,7 +41,9 @@ class Tally:
         self, case: dict[str, Any], kind: str, place: str = "", seconds: float = 0.0, peak: int = 0
     ) -> None:
         self.outcomes.setdefault(case["reader"], Counter())[kind if kind in GOOD else "finding"] += 1
-        self.longest, self.peak = max(self.longest, seconds), max(self.peak, peak)
+        if seconds > self.longest:
+            self.longest, self.slowest = seconds, case["begin"]
+        self.peak = max(self.peak, peak)
         if kind not in GOOD:
             self.findings.append(
                 {

@@ -125,11 +125,11 @@ def main(samples: Path, work: Path, seed: int, first: int, stop: int) -> None:
         shutil.copytree(samples / case.folder, folder)
         (folder / case.file).write_bytes(case.content)
         forget_peak()
-        before, started = memory("VmRSS"), time.perf_counter()
+        before, started = memory("VmRSS"), time.process_time()
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         kind, place = outcome(lambda folder=folder, case=case: case.read(folder), watch)
         faulthandler.cancel_dump_traceback_later()
-        took, peak = time.perf_counter() - started, memory("VmHWM") - before
+        took, peak = time.process_time() - started, memory("VmHWM") - before
         if kind in ("read", "refused") and peak > RESIDENT:
             kind, place = "memory", f"{peak >> 20} MiB"
         exits(
