@@ -23,7 +23,8 @@ def statistics(inputs: Inputs, rows: npt.NDArray[np.int64]) -> tuple[Floats, Flo
     mean = sum(inputs[piece].sum(axes, dtype=np.float64) for piece in pieces) / count
     shape = (-1, 1, 1) if inputs.ndim == 4 else (-1,)
     centre = np.asarray(mean, np.float64).reshape(shape)
-    squares = sum(np.square(inputs[piece] - centre).sum(axes) for piece in pieces)
+    with np.errstate(invalid="ignore"):  # inputs that are infinite by now fail the run, in a sentence
+        squares = sum(np.square(inputs[piece] - centre).sum(axes) for piece in pieces)
     std = np.sqrt(np.asarray(squares, np.float64) / count).reshape(shape)
     narrow = std.astype(np.float32)  # where the smallest deviations vanish
     return centre.astype(np.float32), np.where(narrow > 0, narrow, np.float32(1))

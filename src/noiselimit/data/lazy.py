@@ -85,5 +85,8 @@ Inputs = npt.NDArray[Any] | LazyInputs
 
 
 def highest_value(inputs: Inputs) -> float:
-    """The largest value among all inputs; pictures that are read one by one hold bytes."""
-    return 255.0 if isinstance(inputs, LazyInputs) else float(inputs.max())
+    """The largest number among all inputs; pictures that are read one by one hold bytes."""
+    if isinstance(inputs, LazyInputs):
+        return 255.0
+    highest = float(inputs.max())
+    return highest if np.isfinite(highest) else float(inputs[np.isfinite(inputs)].max(initial=0.0))

@@ -12,6 +12,7 @@ from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import highest_value
 from noiselimit.runs import scores
 from noiselimit.runs.averaged import make_averaged
+from noiselimit.runs.bad_inputs import without_bad_inputs
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.spec import RunSpec
 
@@ -20,12 +21,13 @@ def make_run(
     spec: RunSpec, prepared: PreparedRun, finished: Finished, data: DataSet, circumstances: Mapping[str, Any]
 ) -> Run:
     """The run in memory. `circumstances` (seconds, device, versions, ...) are added to its metrics."""
+    finished = without_bad_inputs(finished, prepared)
     info = DataInfo(
         name=data.name,
         class_names=data.examples.class_names,
         input_shape=data.examples.input_shape,
-        mean=tuple(prepared.mean.ravel().tolist()),
-        std=tuple(prepared.std.ravel().tolist()),
+        mean=tuple(np.where(np.isfinite(prepared.mean), prepared.mean, 0).ravel().tolist()),
+        std=tuple(np.where(np.isfinite(prepared.std), prepared.std, 1).ravel().tolist()),
         highest=highest_value(data.examples.inputs),
         table=data.table,
         resize=data.resize,
