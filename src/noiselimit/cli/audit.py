@@ -25,6 +25,7 @@ from noiselimit.cli.options import (
 
 
 def audit(
+    context: typer.Context,
     data: Annotated[
         str,
         typer.Argument(
@@ -128,7 +129,7 @@ def audit(
     from noiselimit.cli.audit_places import check_places, usual_folder
     from noiselimit.cli.audit_settings import make_plan, make_steering
     from noiselimit.cli.audit_text import print_answer, print_failures, print_places
-    from noiselimit.cli.audit_unfinished import unfinished_folder
+    from noiselimit.cli.audit_unfinished import begin_to_write, has_begun_to_write, unfinished_folder
     from noiselimit.cli.news import download_news, print_notes, training_news
     from noiselimit.cohort.device import find_device
     from noiselimit.cohort.pace import find_pace
@@ -152,6 +153,7 @@ def audit(
     added = None if noise is None else parse_noise(noise)
     if added is not None and write is not None:
         raise InputError("--noise makes labels wrong that --write would copy: leave out one of them.")
+    overwrite = overwrite or has_begun_to_write(folder, context.params)
     check_places(data, folder, write, fix, overwrite=overwrite)
     find_pace(kernels, graphs, find_device(device))  # says what is not there
     parse_interval(checkpoints)
@@ -176,14 +178,15 @@ def audit(
                 checkpoints=checkpoints,
                 progress=progress,
             )
+        begin_to_write(unfinished, context.params)
         written = write_folder(folder, found, judged, examined, asked, overwrite=overwrite)
-    answer = make_answer(found, judged, examined)
-    print_failures(answer)
-    if not as_json:
-        print_answer(answer, words(found, judged, examined, asked))
-    cleaned = None
-    if write is not None:
-        cleaned = write_copy(Path(data), write, fix, found, examined, label, overwrite=overwrite)
+        answer = make_answer(found, judged, examined)
+        print_failures(answer)
+        if not as_json:
+            print_answer(answer, words(found, judged, examined, asked))
+        cleaned = None
+        if write is not None:
+            cleaned = write_copy(Path(data), write, fix, found, examined, label, overwrite=overwrite)
     if as_json:
         print(json.dumps({**answer, **written, "cleaned": cleaned}, indent=2))
     else:

@@ -2,14 +2,21 @@
 
 import json
 import re
+import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from noiselimit.cli.interrupted import Interrupted
-from noiselimit.files import clear_leftovers
+from noiselimit.files import clear_leftovers, write_json
 from noiselimit.locks import folder_lock
+
+WRITING = ".writing.json"
+"""The options of a command that has begun to write its audit, which it may replace when it goes on."""
+_ALIKE = {"threads", "checkpoints", "overwrite", "as_json", "quiet"}
+"""Options by which the same audit may be asked for differently."""
 
 
 @contextmanager
@@ -18,19 +25,58 @@ def unfinished_folder(folder: Path) -> Iterator[Path]:
 
     Meanwhile no other audit writes the same folder.
     """
-    place = folder.resolve()
-    unfinished = place.with_name(f".{place.name}.unfinished")
+    place, unfinished = _places(folder)
     with folder_lock(unfinished, called=folder):
         try:
             yield unfinished
         except KeyboardInterrupt:
+            done = "the audit was being" if (unfinished / WRITING).exists() else "no audit was"
             then = "goes on" if _tidied(unfinished) else "begins anew"
-            raise Interrupted(f"no audit was written, and the same command {then}") from None
+            raise Interrupted(f"{done} written, and the same command {then}") from None
         except BaseException:
             _tidied(unfinished)
             raise
+        _remove(unfinished, place)
         clear_leftovers(place.parent, re.escape(place.name))
-        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def begin_to_write(unfinished: Path, options: Mapping[str, Any]) -> None:
+    """Note that this command may write its audit from now on, and write it again should it be killed."""
+    write_json(unfinished / WRITING, _text(options))
+
+
+def has_begun_to_write(folder: Path, options: Mapping[str, Any]) -> bool:
+    """Whether this very command was killed while it wrote its audit, or just after.
+
+    One that was killed when it had done everything is only tidied up after.
+    """
+    place, unfinished = _places(folder)
+    if not place.is_dir():
+        return False
+    if any(place.parent.glob(f".{place.name}.*.tmp")):
+        with folder_lock(unfinished, called=folder):
+            clear_leftovers(place.parent, re.escape(place.name))
+    try:
+        return bool(json.loads((unfinished / WRITING).read_text("utf-8")) == _text(options))
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _places(folder: Path) -> tuple[Path, Path]:
+    """Of the audit, and of what is kept until it is written."""
+    place = folder.resolve()
+    return place, place.with_name(f".{place.name}.unfinished")
+
+
+def _text(options: Mapping[str, Any]) -> dict[str, str]:
+    """What tells commands apart."""
+    return {name: str(value) for name, value in sorted(options.items()) if name not in _ALIKE}
+
+
+def _remove(unfinished: Path, place: Path) -> None:
+    """All at once, so that nobody who is killed meanwhile leaves half a run for the next."""
+    with suppress(OSError):
+        unfinished.rename(place.with_name(f".{place.name}.{secrets.token_hex(4)}.tmp"))
 
 
 def _tidied(unfinished: Path) -> bool:
