@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs clean fuzz
+.PHONY: demo test lint docs clean fuzz faults
 
 demo: .venv/.installed
 	$(BIN)/noiselimit demo
@@ -18,6 +18,10 @@ lint: .venv/.installed
 # 24,000 damaged and hostile files; a quarter of an hour.
 fuzz: .venv/.installed
 	$(BIN)/python tools/fuzz.py
+
+# Over 100 processes killed, disks filled and files damaged; a quarter of an hour.
+faults: .venv/.installed
+	$(BIN)/python tools/faults.py
 
 docs: .venv/.installed
 	$(BIN)/python docs/generate.py

@@ -1,0 +1,69 @@
+"""The command lines that are killed, each a second or two long and with files of every kind."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+TRAIN = (
+    "train --data digits --noise uniform:0.4 --method limit-l,limit-l+init,ce,fw --beta 3 --epochs 6 "
+    "--patience 2 --train-size 150 --batch-size 64 --network small-cnn --out runs"
+)
+AUDIT = "audit digits --noise uniform:0.2 --beta 3 --seed 0,1 --epochs 4 --network linear --out found"
+DETECTION = (
+    "bench detection --data digits --noise uniform:0.2 --seed 0,1,2 --examples 200 --epochs 1 "
+    "--network linear --without folds,plain,margins,threshold,default --out rows.json --quiet"
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, and how it may be typed."""
+
+    name: str
+    typed: str
+    checkpoints: bool = True
+    """Whether it keeps checkpoints; then after every epoch."""
+    resumed: str | None = None
+    """Another way to go on."""
+
+    threads: tuple[int, ...] = (1, 2)
+    """Numbers of threads that make no difference."""
+
+    def is_done(self, folder: Path) -> str:
+        """What the command says when it finds that it had done everything before it was killed, if it had."""
+        done = self.name == "audit" and (folder / "found").exists()
+        return "this folder exists" if done and not (folder / ".found.unfinished").exists() else ""
+
+    def arguments(self, threads: int, *, again: bool = False) -> list[str]:
+        """As typed at first, or `again` in the other way, if there is one."""
+        if again and self.resumed is not None:
+            return self.resumed.split()
+        often = ["--checkpoints", "0"] if self.checkpoints else []
+        return [*self.typed.split(), "--threads", str(threads), *often]
+
+
+COMMANDS = {
+    "train": Command("train", TRAIN, resumed="train --resume runs"),
+    "audit": Command("audit", AUDIT),
+    "bench detection": Command("bench detection", DETECTION, checkpoints=False, threads=(1,)),
+}
+
+
+def import_everything() -> None:
+    """What the commands will import, so that forked children need not; no thread is started."""
+    import importlib
+
+    for name in (
+        "noiselimit.cli.main",
+        "noiselimit.training",
+        "noiselimit.report",
+        "noiselimit.run_report",
+        "noiselimit.audit.train",
+        "noiselimit.audit.report",
+        "noiselimit.cli.audit_files",
+        "noiselimit.cli.tables",
+        "pyarrow.parquet",
+        "pyarrow.csv",
+        "rich.progress",
+        "sklearn.datasets",
+    ):
+        importlib.import_module(name)

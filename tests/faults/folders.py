@@ -1,0 +1,95 @@
+"""What lies in a folder: the same, bit by bit, as without any fault? Anything half under its final name?"""
+
+import json
+import re
+from pathlib import Path
+
+from noiselimit.checkpoints.content import read_entries
+from noiselimit.checkpoints.tensor_file import is_whole
+
+Snapshot = dict[str, bytes]
+"""Path in the folder → content."""
+
+CIRCUMSTANCES = {"cohort", "cohort_seconds", "seconds", "cpu_seconds", "peak_memory", "date", "commit"}
+"""What may differ: how long it took, when it was, and who trained beside whom."""
+
+
+def files(folder: Path) -> list[Path]:
+    """All in it, hidden ones as well; folders that are empty too."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() or not any(path.iterdir()))
+
+
+def snapshot(folder: Path) -> Snapshot:
+    """All that lies in the folder, without what may differ."""
+    return {str(path.relative_to(folder)): content(path) for path in files(folder)}
+
+
+def content(path: Path) -> bytes:
+    """Of a file, without what may differ."""
+    if path.is_dir():
+        return b""
+    if path.suffix == ".json":
+        return json.dumps(_without(json.loads(path.read_text("utf-8"))), sort_keys=True).encode()
+    if path.suffix == ".html":
+        return re.sub(rb"<dt>Training time</dt><dd>[^<]*</dd>", b"", path.read_bytes())
+    return path.read_bytes()
+
+
+def _without(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without(inner) for name, inner in value.items() if name not in CIRCUMSTANCES}
+    return [_without(inner) for inner in value] if isinstance(value, list) else value
+
+
+def differences(found: Snapshot, expected: Snapshot) -> list[str]:
+    """One line for each."""
+    lacking = [f"{name} is lacking" for name in expected.keys() - found.keys()]
+    added = [f"{name} should not be there" for name in found.keys() - expected.keys()]
+    others = [f"{name} differs" for name in found.keys() & expected.keys() if found[name] != expected[name]]
+    return sorted([*lacking, *added, *others])
+
+
+def half_done(folder: Path, expected: Snapshot) -> list[str]:
+    """What has its final name without being whole, in a folder that somebody was killed in."""
+    wrong = []
+    for path in files(folder):
+        name = str(path.relative_to(folder))
+        if re.search(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.lock$", name) or path.is_dir():
+            continue
+        if "/.checkpoints/" in name:
+            wrong += [] if is_whole(path) else [f"{name} is not whole"]
+        elif path.name == ".command.json":
+            json.loads(path.read_text("utf-8"))
+        elif path.name == "rows.json":
+            wrong += [] if _begins(content(path), expected[name]) else [f"{name} has other rows"]
+        elif ".unfinished/" not in name and expected.get(name) != content(path):
+            wrong.append(f"{name} has its name but not its content")
+    return wrong
+
+
+def _begins(found: bytes, expected: bytes) -> bool:
+    """Whether these rows are the first of those."""
+    rows = json.loads(found)["rows"]
+    return bool(rows == json.loads(expected)["rows"][: len(rows)])
+
+
+def interrupted_while(folder: Path) -> str:
+    """What was being done when the process in this folder was killed, by what it left."""
+    names = [str(path.relative_to(folder)) for path in files(folder)]
+    if any(re.search(r"\.checkpoints/\.[0-9a-f]{16}\.tmp$", name) for name in names):
+        return "writing a checkpoint"
+    if any(re.search(r"-seed\d+-[0-9a-f]{16}\.[a-z0-9_]{8}\.tmp(/|$)", name) for name in names):
+        return "writing a run folder"
+    if any(re.search(r"\.[a-z0-9_]{8}\.tmp(/|$)", name) for name in names):
+        return "writing a report, an audit or rows"
+    return "training" if any(name.endswith(".lock") for name in names) else "elsewhere"
+
+
+def can_go_on(folder: Path) -> bool:
+    """Whether a run that has no folder yet has a checkpoint."""
+    for place in folder.rglob(".checkpoints"):
+        for path in place.glob("*.safetensors"):
+            entries = read_entries(path).values() if is_whole(path) else ()
+            if any(not (place.parent / each.folder).exists() for each in entries):
+                return True
+    return False

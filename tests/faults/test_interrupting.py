@@ -1,0 +1,112 @@
+"""SIGINT and SIGTERM end real processes soon, with their exit codes and the command to go on with."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+STUBBORN = """
+import time
+from noiselimit.cli.interrupted import Ending
+
+ending = Ending()
+ending.begin("train --data 'my data'")
+ending.listen()
+print("ready", flush=True)
+while True:
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:  # as a step of a large network, which cannot be broken off
+        pass
+"""
+PROGRAM = "from noiselimit.cli.main import main; main()"
+
+
+def program(*arguments: str, ending: signal.Signals, code: str = PROGRAM) -> "subprocess.Popen[str]":
+    """A process that hears Ctrl-C, unless SIGTERM must do: scripts start commands deaf to the former."""
+    hearing = signal.SIG_DFL if ending == signal.SIGINT else signal.SIG_IGN
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, hearing),
+    )
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_does_not_stop_is_left(ending: signal.Signals, code: int) -> None:
+    process = program(ending=ending, code=STUBBORN)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(ending)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == code
+    assert err == (
+        "noiselimit: interrupted; finished runs are kept, and the same command goes on:\n"
+        "noiselimit train --data 'my data'\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("typed", "begun", "ending", "sentence"),
+    [
+        (
+            "demo --out shown",
+            "shown/.lock",
+            signal.SIGINT,
+            "finished runs are kept, and the same command goes on",
+        ),
+        (
+            "audit digits --epochs 500 --checkpoints 0 --out found",
+            ".found.unfinished/.checkpoints/epoch*",
+            signal.SIGTERM,
+            "no audit was written, and the same command goes on",
+        ),
+        (
+            "bench --quick --rows digits-step,set-up --out speed.json",
+            "speed.json",
+            signal.SIGINT,
+            "what was measured is in speed.json, and the same command measures anew",
+        ),
+    ],
+    ids=["demo", "audit", "bench"],
+)
+def test_commands_keep_what_is_done_and_say_how_to_go_on(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    begun: str,
+    ending: signal.Signals,
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = [*typed.split(), "--quiet"]
+    process = program(*arguments, ending=ending)
+    try:
+        give_up = time.monotonic() + 120
+        while not list(Path().glob(begun)):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        process.send_signal(ending)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[ending]
+    assert out == ""
+    assert err.endswith(f"noiselimit: interrupted; {sentence}:\nnoiselimit {shlex.join(arguments)}\n")
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob(".lock"))
+    assert not (tmp_path / "found").exists()
+    if typed.startswith("bench"):
+        assert os.path.getsize("speed.json") > 0
