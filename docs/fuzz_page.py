@@ -24,7 +24,8 @@ def blocks(results: dict[str, Any]) -> dict[str, str]:
     rows += [
         "",
         f"{results['cases']:,} files of seed {results['seed']} in {results['seconds'] / 60:.0f} minutes, at "
-        f"low priority; the slowest took {results['longest_case_seconds']:.1f} s, the largest "
+        f"low priority; none took more than "
+        f"{results['most_processor_seconds_of_a_case']:.1f} s of a core or "
         f"{results['peak_memory_of_a_case'] / 2**20:.0f} MiB of memory ({versions}). A file may take "
         f"{limits['seconds']} s and {limits['resident_bytes'] >> 20} MiB of memory; asking for more than "
         f"{limits['address_space_bytes'] >> 30} GiB, even in vain, counts as too much.",

@@ -43,6 +43,7 @@ def content(seed: int, tally: Tally) -> dict[str, Any]:
         "seconds": round(tally.seconds, 1),
         "longest_case_seconds": round(tally.longest, 2),
         "longest_case": tally.slowest,
+        "most_processor_seconds_of_a_case": round(tally.used, 2),
         "peak_memory_of_a_case": tally.peak,
         "limits": {"seconds": SECONDS, "resident_bytes": RESIDENT, "address_space_bytes": ADDRESS_SPACE},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},

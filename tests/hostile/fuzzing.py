@@ -28,9 +28,10 @@ class Tally:
     findings: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     longest: float = 0.0
-    """Of the processor's time, in seconds; whoever else uses the machine does not count."""
+    """Seconds on the clock, in which others may have used the machine, of the case `slowest`."""
     slowest: int | None = None
-    """Number of the case that took it."""
+    used: float = 0.0
+    """The most seconds of the processor that a case took."""
     peak: int = 0
 
     @property
@@ -38,12 +39,19 @@ class Tally:
         return sum(sum(counts.values()) for counts in self.outcomes.values())
 
     def add(
-        self, case: dict[str, Any], kind: str, place: str = "", seconds: float = 0.0, peak: int = 0
+        self,
+        case: dict[str, Any],
+        kind: str,
+        place: str = "",
+        *,
+        seconds: float = 0.0,
+        used: float = 0.0,
+        peak: int = 0,
     ) -> None:
         self.outcomes.setdefault(case["reader"], Counter())[kind if kind in GOOD else "finding"] += 1
         if seconds > self.longest:
             self.longest, self.slowest = seconds, case["begin"]
-        self.peak = max(self.peak, peak)
+        self.used, self.peak = max(self.used, used), max(self.peak, peak)
         if kind not in GOOD:
             self.findings.append(
                 {
@@ -80,7 +88,7 @@ def _one_process(seed: int, first: int, stop: int, samples: Path, tally: Tally, 
                     case = said
                     continue
                 assert case is not None
-                tally.add(case, **{name: said[name] for name in ("kind", "place", "seconds", "peak")})
+                tally.add(case, **{name: said[name] for name in ("kind", "place", "seconds", "used", "peak")})
                 first, case = said["end"] + 1, None
                 if news is not None:
                     news(first, tally)

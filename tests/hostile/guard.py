@@ -4,7 +4,6 @@ Called as `python guard.py SAMPLES WORK SEED FIRST STOP`, it reads the cases FIR
 line of JSON for each. A case that hangs or crashes ends the process; the caller goes on after it.
 """
 
-import builtins
 import faulthandler
 import json
 import os
@@ -14,6 +13,7 @@ import sys
 import time
 import traceback
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,9 @@ def memory(name: str) -> int:
 
 
 def forget_peak() -> None:
-    """Make the highest resident memory so far count from now on."""
-    Path("/proc/self/clear_refs").write_text("5")
+    """Make the highest resident memory count from now on, where the system allows it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def _asked_too_much(error: BaseException | None) -> bool:
@@ -117,25 +118,24 @@ def main(samples: Path, work: Path, seed: int, first: int, stop: int) -> None:
     limit = memory("VmSize") + ADDRESS_SPACE
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    watch, exits = Watch(), builtins.print
+    watch = Watch()
     for number in range(first, stop):
         case = cases.make(samples, seed, number)
-        exits(json.dumps({"begin": number, "reader": case.reader, "file": case.file}), flush=True)
+        print(json.dumps({"begin": number, "reader": case.reader, "file": case.file}), flush=True)
         folder = work / "case"
         shutil.copytree(samples / case.folder, folder)
         (folder / case.file).write_bytes(case.content)
         forget_peak()
-        before, started = memory("VmRSS"), time.process_time()
+        before, started, used = memory("VmRSS"), time.perf_counter(), time.process_time()
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         kind, place = outcome(lambda folder=folder, case=case: case.read(folder), watch)
         faulthandler.cancel_dump_traceback_later()
-        took, peak = time.process_time() - started, memory("VmHWM") - before
+        took, used = time.perf_counter() - started, time.process_time() - used
+        peak = memory("VmHWM") - before
         if kind in ("read", "refused") and peak > RESIDENT:
             kind, place = "memory", f"{peak >> 20} MiB"
-        exits(
-            json.dumps({"end": number, "kind": kind, "place": place, "seconds": took, "peak": peak}),
-            flush=True,
-        )
+        said = {"end": number, "kind": kind, "place": place, "seconds": took, "used": used, "peak": peak}
+        print(json.dumps(said), flush=True)
         shutil.rmtree(folder)
 
 

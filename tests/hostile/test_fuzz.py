@@ -65,7 +65,7 @@ def test_a_case_that_ends_or_stops_its_process_is_a_finding(
         "for number in range(int(sys.argv[4]), int(sys.argv[5])):\n"
         "    print(json.dumps({'begin': number, 'reader': 'r', 'file': 'f'}), flush=True)\n"
         f"    if number == 1:\n        {end}\n"
-        "    said = {'end': number, 'kind': 'read', 'place': '', 'seconds': 0.0, 'peak': 0}\n"
+        "    said = {'end': number, 'kind': 'read', 'place': '', 'seconds': 0.0, 'used': 0.0, 'peak': 0}\n"
         "    print(json.dumps(said), flush=True)\n"
     )
     monkeypatch.setattr(fuzzing, "HERE", tmp_path)
