@@ -1,8 +1,8 @@
-"""One process at a time works in a folder, by a lock that dies with its holder.
+"""One process at a time works in a folder, or on a file, by a lock that dies with its holder.
 
-It is the system's (flock) on the file .lock in the folder, which names the holder. Whatever ends the holder
-frees it: a file that a killed process left stands in nobody's way, and goes with the next who holds it. Where
-the system (Windows) or the file system has no such locks there is none.
+It is the system's (flock) on the file .lock in the folder, or .NAME.lock beside the file, which names the
+holder. Whatever ends the holder frees it: a file that a killed process left stands in nobody's way, and goes
+with the next who holds it. Where the system (Windows) or the file system has no such locks there is none.
 """
 
 import os
@@ -34,12 +34,25 @@ def folder_lock(folder: Path, called: Path | None = None) -> Iterator[None]:
 
     Who holds it may ask for it again. Folders that were made and stay empty are removed in the end.
     """
-    place = os.path.realpath(folder)
+    with _lock(folder / FILE, f"{called or folder} is in use by", "choose another folder"):
+        yield
+
+
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Hold a file that is written again and again, and may not be there yet, in the same way."""
+    with _lock(path.parent / f".{path.name}{FILE}", f"{path} is in use by", "name another file"):
+        yield
+
+
+@contextmanager
+def _lock(file: Path, complaint: str, remedy: str) -> Iterator[None]:
+    place = os.path.realpath(file)
     if _held.get(place, (0, 0))[0] == threading.get_ident() or sys.platform == "win32":
         yield
         return
-    made = [each for each in (folder, *folder.parents) if not each.exists()]
-    handle = _acquired(folder, called or folder)
+    made: list[Path] = []
+    handle = _acquired(file, made, complaint, remedy)
     if handle is not None:
         _held[place] = threading.get_ident(), handle
     try:
@@ -48,39 +61,39 @@ def folder_lock(folder: Path, called: Path | None = None) -> Iterator[None]:
         if handle is not None:
             del _held[place]
             with suppress(OSError):
-                (folder / FILE).unlink()  # before the lock goes: then nobody holds a file without a name
+                file.unlink()  # before the lock goes: then nobody holds a file without a name
             os.close(handle)
         for each in made:
             with suppress(OSError):
                 each.rmdir()
 
 
-def _acquired(folder: Path, called: Path) -> int | None:
-    """Handle of the file that is locked now; None where files cannot be locked."""
+def _acquired(file: Path, made: list[Path], complaint: str, remedy: str) -> int | None:
+    """Handle of the file that is locked now; None where files cannot be locked. Notes the folders it made."""
     give_up = time.monotonic() + PATIENCE
     while True:
-        make_folder(folder)
+        made += [each for each in file.parents if not each.exists() and each not in made]
         try:
-            handle = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-        except FileNotFoundError:  # who was there just now has removed the folder
-            continue
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         except OSError as error:
-            raise InputError(f"{folder / FILE} cannot be opened ({error.strerror}): delete it.") from None
+            if isinstance(error, FileNotFoundError) and time.monotonic() < give_up:
+                continue  # who was there just now has removed the folder
+            make_folder(file.parent)  # says what is wrong with it
+            raise InputError(f"{file} cannot be opened ({error.strerror}): delete it.") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = _holder(handle)
             os.close(handle)
             if time.monotonic() > give_up:
-                raise InputError(
-                    f"{called} is in use by {holder}: wait until it ends, or choose another folder."
-                ) from None
+                raise InputError(f"{complaint} {holder}: wait until it ends, or {remedy}.") from None
             time.sleep(0.05)
             continue
         except OSError:
             os.close(handle)
             return None
-        if _is_named(handle, folder / FILE):
+        if _is_named(handle, file):
             with suppress(OSError):  # a full disk
                 os.ftruncate(handle, 0)
                 os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())

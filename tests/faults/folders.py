@@ -14,6 +14,10 @@ CIRCUMSTANCES = {"cohort", "cohort_seconds", "seconds", "cpu_seconds", "peak_mem
 """What may differ: how long it took, when it was, and who trained beside whom."""
 
 
+UNFINISHED = re.compile(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.(rows\.json\.)?lock$")
+"""Names of what is being written, and of locks."""
+
+
 def files(folder: Path) -> list[Path]:
     """All in it, hidden ones as well; folders that are empty too."""
     return sorted(path for path in folder.rglob("*") if path.is_file() or not any(path.iterdir()))
@@ -54,23 +58,27 @@ def half_done(folder: Path, expected: Snapshot) -> list[str]:
     wrong = []
     for path in files(folder):
         name = str(path.relative_to(folder))
-        if re.search(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.lock$", name) or path.is_dir():
+        if (
+            re.search(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.(rows\.json\.)?lock$", name)
+            or path.is_dir()
+        ):
             continue
         if "/.checkpoints/" in name:
             wrong += [] if is_whole(path) else [f"{name} is not whole"]
         elif path.name == ".command.json":
             json.loads(path.read_text("utf-8"))
         elif path.name == "rows.json":
-            wrong += [] if _begins(content(path), expected[name]) else [f"{name} has other rows"]
+            wrong += [f"{name}: {text}" for text in _other_rows(content(path), expected[name])]
         elif ".unfinished/" not in name and expected.get(name) != content(path):
             wrong.append(f"{name} has its name but not its content")
     return wrong
 
 
-def _begins(found: bytes, expected: bytes) -> bool:
-    """Whether these rows are the first of those."""
-    rows = json.loads(found)["rows"]
-    return bool(rows == json.loads(expected)["rows"][: len(rows)])
+def _other_rows(found: bytes, expected: bytes) -> list[str]:
+    """What is different in the rows so far."""
+    rows, whole = json.loads(found)["rows"], json.loads(expected)["rows"]
+    pairs = zip(rows, whole[: len(rows)], strict=True)
+    return [f"{row[name]} instead of {other[name]}" for row, other in pairs for name in row if row != other]
 
 
 def interrupted_while(folder: Path) -> str:

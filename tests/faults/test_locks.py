@@ -14,7 +14,7 @@ import pytest
 from noiselimit import locks
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
-from noiselimit.locks import FILE, folder_lock
+from noiselimit.locks import FILE, file_lock, folder_lock
 from noiselimit.spec import RunSpec
 from noiselimit.training import train
 
@@ -116,6 +116,25 @@ def test_another_machine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             folder_lock(tmp_path),
         ):
             pass
+
+
+def test_a_file_is_held_in_the_same_way(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    with file_lock(out):
+        refused: list[str] = []
+
+        def second() -> None:  # another thread is another holder
+            with pytest.raises(InputError) as error, file_lock(out):
+                pass
+            refused.append(str(error.value))
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(60)
+        assert refused == [
+            f"{out} is in use by process {os.getpid()}: wait until it ends, or name another file."
+        ]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

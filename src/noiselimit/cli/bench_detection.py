@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from noiselimit.cli.bench_interrupted import held_results
 from noiselimit.cli.interrupted import Interrupted
 from noiselimit.cli.options import DataDir, Device, Graphs, Json, Kernels, Quiet, names, numbers
 
@@ -83,7 +84,7 @@ def detection(
         left_out = () if without is None else tuple(several("without", without))
         wanted = Wanted(problems, how, quick, left_out)
         try:
-            with bench_news(quiet) as tell:
+            with held_results(out), bench_news(quiet) as tell:
                 content = compare_detection(wanted, out, save_probabilities, tell)
         except KeyboardInterrupt:
             raise Interrupted("rows that are done are kept, and the same command goes on") from None

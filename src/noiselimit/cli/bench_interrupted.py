@@ -1,10 +1,21 @@
 """What Ctrl-C leaves of a bench: the file as it was after the last measurement, which is not gone on with."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from noiselimit.cli.interrupted import Interrupted
+from noiselimit.files import clear_leftovers
+from noiselimit.locks import file_lock
+
+
+@contextmanager
+def held_results(out: Path) -> Iterator[None]:
+    """Keep other processes from writing `out`, and clear away what dead ones left of it half written."""
+    with file_lock(out):
+        clear_leftovers(out.parent, re.escape(out.name))
+        yield
 
 
 @contextmanager
@@ -12,7 +23,8 @@ def told_what_is_kept(out: Path) -> Iterator[None]:
     """Say on Ctrl-C whether `out` was written since; an older file of that name does not count."""
     before = _stamp(out)
     try:
-        yield
+        with held_results(out):
+            yield
     except KeyboardInterrupt:
         kept = "nothing was written yet" if _stamp(out) == before else f"what was measured is in {out}"
         raise Interrupted(f"{kept}, and the same command measures anew") from None
