@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+WHEN = ("at any moment", "between two changes on disk", "in the middle of a file")
+"""Moments at which a command is killed."""
+
 TRAIN = (
     "train --data digits --noise uniform:0.4 --method limit-l,limit-l+init,ce,fw --beta 3 --epochs 6 "
     "--patience 2 --train-size 150 --batch-size 64 --network small-cnn --out runs"
@@ -27,6 +30,8 @@ class Command:
 
     threads: tuple[int, ...] = (1, 2)
     """Numbers of threads that make no difference."""
+    moments: tuple[str, ...] = WHEN
+    """When it may be killed. Limits on files would also strike the processes that a bench starts."""
 
     def is_done(self, folder: Path) -> str:
         """What the command says when it finds that it had done everything before it was killed, if it had."""
@@ -44,7 +49,9 @@ class Command:
 COMMANDS = {
     "train": Command("train", TRAIN, resumed="train --resume runs"),
     "audit": Command("audit", AUDIT),
-    "bench detection": Command("bench detection", DETECTION, checkpoints=False, threads=(1,)),
+    "bench detection": Command(
+        "bench detection", DETECTION, checkpoints=False, threads=(1,), moments=WHEN[:2]
+    ),
 }
 
 

@@ -15,7 +15,6 @@ from moments import at_change, die, die_in_a_file_beyond
 
 MOST_KILLS = 3
 """In one trial: who goes on may be killed as well."""
-WHEN = ("at any moment", "between two changes on disk", "in the middle of a file")
 
 
 @dataclass
@@ -115,10 +114,11 @@ class Trial:
 def killed(whole: Undisturbed, folder: Path, tally: Tally, chance: random.Random, place: float) -> None:
     """Kill once, perhaps again and again as it goes on, and compare in the end."""
     trial = Trial(whole, folder, tally, chance)
-    dead = trial.kill(chance.choice(WHEN), place=place)
+    moments = whole.command.moments
+    dead = trial.kill(chance.choice(moments), place=place)
     for _ in range(MOST_KILLS - 1):
         if dead and chance.random() < 0.4:
-            dead = trial.kill(chance.choice(WHEN), again=True)
+            dead = trial.kill(chance.choice(moments), again=True)
     trial.finish()
 
 
