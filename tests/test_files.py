@@ -6,7 +6,7 @@ import os
 import pytest
 
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_file, atomic_folder, make_folder, write_json
+from noiselimit.files import atomic_file, atomic_folder, clear_leftovers, make_folder, write_json
 
 
 def fail_half_way(path):
@@ -85,3 +85,16 @@ def test_json_is_readable_by_others(tmp_path):
         write_json(path, float("nan"))
     assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_killed_processes_left_is_cleared_and_nothing_else(tmp_path):
+    for name in (".run-1.abcd_123.tmp", ".run-2.abcd_123.tmp", "run-1.abcd_123.tmp", ".run-1.tmp", "run-1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file.txt").write_text("half")
+    (tmp_path / ".run-1.00000000.tmp").write_text("half")
+    (tmp_path / ".run-1.11111111.tmp").symlink_to(tmp_path / "run-1")
+    clear_leftovers(tmp_path, r"run-1|report\.html")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".run-1.tmp", ".run-2.abcd_123.tmp", "run-1", "run-1.abcd_123.tmp",
+    ]  # fmt: skip
+    assert (tmp_path / "run-1" / "file.txt").exists()

@@ -26,10 +26,11 @@ RESULTS = ROOT / "results" / "faults.json"
 LIBRARIES = ("numpy", "pandas", "pyarrow", "safetensors", "torch")
 
 
-def content(seed: int, tally: Tally, seconds: float) -> dict[str, Any]:
+def content(seed: int, tally: Tally, seconds: float, *, finished: bool) -> dict[str, Any]:
     """What results/faults.json holds."""
     return {
         "command": "make faults",
+        "finished": finished,
         "seed": seed,
         "kills": [
             {"command": command, "when": when, "while": doing, "number": number}
@@ -61,12 +62,16 @@ def main() -> int:
             print("FOUND", finding, flush=True)
         told = len(tally.findings)
         print(f"{time.monotonic() - started:5.0f} s, {tally.kills.total()} kills; {text}", flush=True)
+        write(tally, finished=False)
+
+    def write(tally: Tally, *, finished: bool) -> None:
+        result = content(chosen.seed, tally, time.monotonic() - started, finished=finished)
+        chosen.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
     with tempfile.TemporaryDirectory() as folder:
         wanted, place = SHORT if chosen.short else LONG, Path(folder).resolve()
         tally = faults(wanted, chosen.seed, place, news, chosen.only)
-    result = content(chosen.seed, tally, time.monotonic() - started)
-    chosen.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write(tally, finished=True)
     return 1 if tally.findings else 0
 
 

@@ -17,9 +17,9 @@ from noiselimit.cli.interrupted import Ending
 ending = Ending()
 ending.begin("train --data 'my data'")
 ending.listen()
-print("ready", flush=True)
 while True:
     try:
+        print("ready", flush=True)
         time.sleep(60)
     except KeyboardInterrupt:  # as a step of a large network, which cannot be broken off
         pass
