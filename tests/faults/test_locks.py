@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from noiselimit import locks
+from noiselimit.cli.main import run as command_line
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
 from noiselimit.locks import FILE, file_lock, folder_lock
@@ -64,6 +65,30 @@ def test_a_second_process_is_refused_with_the_folder_and_the_holder(blobs: DataS
     assert FILE not in {path.name for path in out.iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("typed", "held"),
+    [
+        ("train --data digits --epochs 1 --out found", "found"),
+        ("demo --out found", "found"),
+        ("audit digits --epochs 1 --out found", ".found.unfinished"),
+    ],
+)
+def test_commands_are_refused_too(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    typed: str,
+    held: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with holding(tmp_path / held) as process:
+        assert command_line([*typed.split(), "--quiet"]) == 2
+    assert capsys.readouterr().err == (
+        f"noiselimit: found is in use by process {process.pid}: "
+        "wait until it ends, or choose another folder.\n"
+    )
+
+
 @pytest.mark.parametrize("words", [(), ("child",)])
 def test_the_lock_dies_with_its_holder(tmp_path: Path, words: tuple[str, ...]) -> None:
     with holding(tmp_path, *words) as process:
@@ -87,9 +112,9 @@ def test_who_waits_gets_it_when_the_holder_ends(tmp_path: Path, monkeypatch: pyt
     with folder_lock(tmp_path / "runs"):
         waiting.start()
         assert not got.wait(0.2)
-    waiting.join(60)  # though the folder and the file it waited for are gone by now
+    waiting.join(60)  # though the file that it waited for, and perhaps the folder, are gone by now
     assert got.is_set()
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.rglob(FILE))
 
 
 def test_who_holds_it_may_ask_again(tmp_path: Path) -> None:
