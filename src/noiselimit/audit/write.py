@@ -142,8 +142,9 @@ def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 def _write_probabilities(path: Path, probabilities: npt.NDArray[np.floating[Any]]) -> None:
     """Piece by piece as float32; rows are divided by their sums, so that they sum to 1 but for rounding."""
-    target = np.lib.format.open_memmap(path, "w+", np.float32, probabilities.shape)
-    for piece in pieces(*probabilities.shape):
-        part = np.clip(np.asarray(probabilities[piece], np.float64), 0.0, 1.0)
-        target[piece] = part / part.sum(1, keepdims=True)
-    target.flush()
+    header = {"descr": "<f4", "fortran_order": False, "shape": probabilities.shape}
+    with path.open("wb") as file:  # not through mapped memory: there, a full disk ends the process
+        np.lib.format.write_array_header_1_0(file, header)
+        for piece in pieces(*probabilities.shape):
+            part = np.clip(np.asarray(probabilities[piece], np.float64), 0.0, 1.0)
+            file.write((part / part.sum(1, keepdims=True)).astype("<f4").tobytes())
