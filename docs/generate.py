@@ -18,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import audit_tables
+import faults_page
 import fuzz_page
 import measure_audit
 import measure_audit_scale
@@ -89,6 +90,7 @@ def blocks() -> dict[str, str]:
         "methods": measure_methods.table(methods),
         "networks-cost": measure_networks.table(measure_networks.stored()),
         **audit_tables.blocks(audit_tables.stored()),
+        **faults_page.blocks(faults_page.stored()),
         **fuzz_page.blocks(fuzz_page.stored()),
         **measure_bad_input.blocks(measure_bad_input.stored()),
         **performance_page.blocks(performance_page.stored()),
