@@ -255,6 +255,20 @@ def test_class_folders_of_pictures(command, photos) -> None:
     assert "high/30.png" in page
 
 
+def test_only_the_training_part_is_audited_and_that_is_told(command, photos) -> None:
+    for part in ("train", "test", "val"):
+        shutil.copytree(photos, f"parts/{part}")
+    answer = command("audit", "parts", *QUICK, "--epochs", "2")
+    assert answer.code == 0
+    assert answer.err == (
+        "parts: the training part (60 examples) is audited; "
+        "the test part (60) and the validation part (60) are left alone.\n"
+    )
+    paths = pd.read_csv("audit-parts/label_issues.csv")["path"]
+    assert paths.str.startswith("train/").all()
+    assert len(paths) == 60
+
+
 def test_pictures_that_do_not_fit_in_memory(command, photos, monkeypatch) -> None:
     monkeypatch.setattr("noiselimit.data.image_folder.STREAM_ABOVE", 0)
     answer = command("audit", photos, *QUICK, "--epochs", "2")

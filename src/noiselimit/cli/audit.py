@@ -121,8 +121,8 @@ def audit(
     from noiselimit.audit.sensible import check_data
     from noiselimit.audit.train import audit_data
     from noiselimit.cli.audit_answer import make_answer, words
+    from noiselimit.cli.audit_data import training_part, with_noise
     from noiselimit.cli.audit_files import write_copy, write_folder
-    from noiselimit.cli.audit_noise import with_noise
     from noiselimit.cli.audit_places import check_places, usual_folder
     from noiselimit.cli.audit_settings import make_plan, make_steering
     from noiselimit.cli.audit_text import print_answer, print_failures, print_places
@@ -153,7 +153,7 @@ def audit(
     find_pace(kernels, graphs, find_device(device))  # says what is not there
     reading = Reading(label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True)
     try:
-        examined = load_data(data, data_dir, download, download_news(quiet), reading)
+        examined = training_part(load_data(data, data_dir, download, download_news(quiet), reading))
         if noise is not None and added is not None:
             examined = with_noise(examined, noise, added, plan.seeds[0])
         examined = check_data(examined, many_classes=many_classes)
