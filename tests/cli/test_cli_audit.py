@@ -387,7 +387,7 @@ def test_an_audit_that_learned_nothing_says_so(command, tmp_path) -> None:
     lines = answer.out.splitlines()
     assert lines[0] == "How many labels are wrong cannot be told."
     assert "learned next to nothing" in lines[1]
-    assert "more --epochs" in lines[1]
+    assert "a lower --learning-rate such as 0.0003" in lines[1]
     page = Path("audit-dice/report.html").read_text("utf-8")
     assert '<p class="warning">The networks agree with' in page
     assert json.loads(command("audit", "dice.npz", *QUICK, "--epochs", "4", "--overwrite", "--json").out)[

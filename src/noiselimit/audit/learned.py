@@ -37,7 +37,7 @@ def _hardly_better_than_guessing(run: Run, data: DataSet) -> str | None:
     return (
         f"The networks agree with {percent(reached)} of the labels that were held out, and always saying "
         f"'{name}' with {percent(commonest)}: they learned next to nothing, so do not trust this audit; try "
-        "more --epochs, a smaller --beta such as 1, another --network, or inputs that tell more."
+        "a lower --learning-rate such as 0.0003, more --epochs, another --network, or inputs that tell more."
     )
 
 
