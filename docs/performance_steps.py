@@ -55,6 +55,9 @@ def tried(results: Content) -> str:
     columns = ["done otherwise", "work", "K", "as it is", "otherwise", "otherwise ÷ as it is"]
     faster = [row["what"] for row in results["rows"] if row["instead_seconds"] < row["seconds"]]
     noted = f" Faster than the engine here: {'; '.join(faster)}." if faster else ""
+    commits = list(dict.fromkeys(row["commit"] for row in results["rows"] if row.get("commit")))
+    if len(commits) > 1:
+        noted += f" Rows were measured at {' and '.join(commits)}, in this order."
     return (
         f"{markdown(columns, rows, words=2)}\n\nSeconds per run and epoch, each from one training, so that "
         f"small differences say little.{noted} Measured on {measured_on(results)}."
