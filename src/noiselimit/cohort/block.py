@@ -95,7 +95,8 @@ class Block:
         self.epoch = Epoch.empty(self.specs, self.data.train, self.device, self.taken)
         self.rates = self.networks.rates(self.epoch.rates)
         resident = isinstance(self.data.train.inputs, Tensor)
-        self.steps = Repeated(self._step, record=self.pace.graphs and resident)
+        # Before the first epoch fewer rows at once answer a want of memory; later a plainer way does.
+        self.steps = Repeated(self._step, record=self.pace.graphs and resident, must_fit=self.taken == 0)
 
     def train(self, on_epoch: Callable[[int, Record], None], stop: Callable[[], bool]) -> Iterator[Finished]:
         """Train until no row is left; rows end at the end of an epoch. `on_epoch` gets (row, record)."""
@@ -105,6 +106,7 @@ class Block:
             if not self._train_epoch(epoch, stop):
                 return
             failures = self._close_epoch(epoch, on_epoch)
+            seconds = time.perf_counter() - started  # what comes below is not repeated with every epoch
             ending = [
                 i
                 for i, spec in enumerate(self.specs)
@@ -114,7 +116,7 @@ class Block:
             if ending:
                 yield from self._finish(ending, failures)
                 self.idle |= set(ending)
-            if self.idle and self._leaving_pays(epoch, time.perf_counter() - started):
+            if self.idle and self._leaving_pays(epoch, seconds):
                 self._keep([i for i in range(len(self.specs)) if i not in self.idle])
 
     def compile_kernels(self, workers: int) -> None:
@@ -128,7 +130,14 @@ class Block:
     def rehearse_step(self) -> None:
         """Take one step, to see what it needs; the block cannot train properly after that."""
         self.epoch.begin(1, self.specs, self.data.train)
-        self._step(min(self.specs[0].batch_size, len(self.data.train)))
+        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[0]
+        self._step(end - start)
+
+    def rehearse_last_step(self) -> None:
+        """Take the epoch's last step likewise, which is smaller and not recorded when it first comes."""
+        self.epoch.begin(1, self.specs, self.data.train)
+        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[-1]
+        self._step(end - start)
 
     def rehearse_evaluation(self) -> None:
         """Evaluate once and score a piece of the largest part as at the end, to see what that needs."""
