@@ -103,6 +103,16 @@ def test_who_is_first(tables: ModuleType) -> None:
     assert "a processor, 1 thread (torch 2; commit 0123456789; 2020-01-01)" in block
 
 
+def test_what_audits_train_is_said(tables: ModuleType) -> None:
+    first = OURS_FIRST[0]
+    assert "trains" not in tables.blocks([content(first)])["detection"]
+    runs = [{"method": "limit-l", "beta": beta, "epochs": 24} for beta in (3.0, 10.0)]
+    ours = {**first["methods"]["ours-default"], "trained": runs}
+    told = {**first, "methods": {**first["methods"], "ours-default": ours}}
+    sentence = "`noiselimit audit` trains limit-l (β 3) and limit-l (β 10) for 24 epochs."
+    assert sentence in tables.blocks([content(told)])["detection"]
+
+
 def test_where_we_are_not_first_it_is_said(tables: ModuleType) -> None:
     other = row(0, "instance:0.3", ours_default=0.9, ours_fast=0.89, aum_stopped=0.97)
     block = tables.blocks([content(*OURS_FIRST, other)])["detection"]
