@@ -75,7 +75,7 @@ def audit(
         str | None,
         typer.Option(metavar="NAME", help="To try it out: first make labels wrong, as in uniform:0.2."),
     ] = None,
-    beta: Annotated[str | None, numbers("Weight of the gradient penalty. [default: 3,10; fast: 3]")] = None,
+    beta: Annotated[str | None, numbers("Weight of the gradient penalty. [default: by network]")] = None,
     seed: Annotated[str | None, numbers("A training for each; more are steadier. [default: 0]")] = None,
     epochs: Annotated[
         str | None, typer.Option(metavar="N", help="Passes over the data. [default: by their number]")

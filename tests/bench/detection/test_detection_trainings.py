@@ -30,6 +30,16 @@ def test_settings_are_those_of_our_audit(blobs: DataSet) -> None:
     assert TRAININGS.keys() == EFFORT.keys()
 
 
+def test_peers_train_the_usual_epochs_though_our_audit_takes_a_share(tiny_images: DataSet) -> None:
+    how, few = (
+        dataclasses.replace(HOW, epochs=None),
+        dataclasses.replace(tiny_images, defaults={"epochs": 40}),
+    )
+    data = dataclasses.replace(few, defaults={**few.defaults, "batch_size": 2})
+    assert how.spec(data, 0).epochs == 40
+    assert {spec.epochs for spec in how.plan(TRAINING_PLAN, 0).specs(data)} == {30}
+
+
 def test_the_last_epoch_is_not_the_best_one(blobs: DataSet) -> None:
     """A shorter training ends where the longer one was best, bit by bit."""
     longer = train_plainly(blobs, 0, HOW)
