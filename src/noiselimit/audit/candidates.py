@@ -33,7 +33,7 @@ class Recipes:
     simple: Recipe = Recipe((LIMIT_L, Candidate("limit-l", 10.0)))
     """Features, and pictures like MNIST's: LIMIT-L learned from scratch on all that was tried, from 2 to 300
     classes, so the number of classes is no reason for another recipe."""
-    pictures: Recipe = Recipe((LIMIT_L, STARTED_L), share_of_epochs=0.75)
+    pictures: Recipe = Recipe((LIMIT_L, STARTED_L), share_of_epochs=2 / 3)
     """Pictures may be easy or hard, and nobody knows how somebody's own network learns: validation chooses.
     The CE run comes on top, so all are shorter, which cost nothing where it was measured."""
     residual: Recipe = Recipe((Candidate("limit-g+init", 1.0), Candidate("limit-l+init", 1.0)))

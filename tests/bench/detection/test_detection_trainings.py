@@ -37,7 +37,7 @@ def test_peers_train_the_usual_epochs_though_our_audit_takes_a_share(tiny_images
     )
     data = dataclasses.replace(few, defaults={**few.defaults, "batch_size": 2})
     assert how.spec(data, 0).epochs == 40
-    assert {spec.epochs for spec in how.plan(TRAINING_PLAN, 0).specs(data)} == {30}
+    assert {spec.epochs for spec in how.plan(TRAINING_PLAN, 0).specs(data)} == {27}
 
 
 def test_the_last_epoch_is_not_the_best_one(blobs: DataSet) -> None:
