@@ -19,13 +19,17 @@ from audit_verdict import (
 )
 from performance_words import markdown
 
-from noiselimit.bench.detection.result import read_detection
+from noiselimit.bench.detection.result import current_plans, read_detection
 from noiselimit.bench.detection.summary import Figure, Summary, summarise
 from noiselimit.cli.bench_tables import NONE
 from noiselimit.report.wording import percent
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 Content = Mapping[str, Any]
+OUTDATED = (
+    "These rows were measured before the audit got its present settings, so they are of an earlier audit: "
+    "measure them again."
+)
 MISSING = "Not measured yet: results/detection-digits.json."
 
 
@@ -79,6 +83,7 @@ def overview(content: Content) -> str:
             markdown(columns.split(", "), rows),
             f"{verdict(summaries)} {cost_sentence(summaries, which)}",
             circumstances_sentence(content),
+            *([] if content.get("plans") == current_plans() else [OUTDATED]),
         ]
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from noiselimit.bench.detection.result import KIND, SCHEMA
+from noiselimit.bench.detection.result import KIND, SCHEMA, current_plans
 from noiselimit.errors import InputError
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -70,6 +70,7 @@ def content(*rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "threads": 1,
         "versions": {"torch": "2"},
         "quick": False,
+        "plans": current_plans(),
         "rows": list(rows),
         **changes,
     }
@@ -111,6 +112,11 @@ def test_what_audits_train_is_said(tables: ModuleType) -> None:
     told = {**first, "methods": {**first["methods"], "ours-default": ours}}
     sentence = "`noiselimit audit` trains limit-l (β 3) and limit-l (β 10) for 24 epochs."
     assert sentence in tables.blocks([content(told)])["detection"]
+
+
+def test_rows_of_an_earlier_audit_are_told_from_those_of_this_one(tables: ModuleType) -> None:
+    assert tables.OUTDATED not in tables.blocks([content(*OURS_FIRST)])["detection"]
+    assert tables.OUTDATED in tables.blocks([content(*OURS_FIRST, plans={"default": {}})])["detection"]
 
 
 def test_where_we_are_not_first_it_is_said(tables: ModuleType) -> None:
