@@ -1,5 +1,6 @@
 """Runs that count: those not clearly worse than the best by noisy validation, and never failed ones."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +41,23 @@ def test_settings_near_the_best_count(
     accuracies: list[float | None], validated: int, counted: list[bool]
 ) -> None:
     assert count_runs(runs(3, 10), accuracies, validated) == counted
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "counted"),
+    [
+        ([0.70, 0.71], [True, False]),
+        ([0.60, 0.70], [False, True]),
+        ([None, 0.70], [False, True]),
+        ([0.70, 0.70, 0.69], [True, False, True]),
+    ],
+)
+def test_what_started_from_a_ce_run_counts_where_nothing_else_learned_as_much(
+    accuracies: list[float | None], counted: list[bool]
+) -> None:
+    own = runs(*range(1, len(accuracies) + 1))
+    own[1].spec = replace(own[1].spec, method="limit-l+init", parent="0" * 16)
+    assert count_runs(own, accuracies, 360) == counted
 
 
 def test_seeds_of_a_setting_count_together_but_for_those_that_failed() -> None:

@@ -21,7 +21,8 @@ def count_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validate
     """Which runs count, by the accuracy that each one's probabilities have on `validated` given labels.
 
     Runs that differ in the seed only are one setting and have the mean of their accuracies. Those of a
-    setting that is not worse than the best count; None is for a run that failed, which never does.
+    setting that is not worse than the best count; None is for a run that failed, which never does. Runs that
+    started from a CE run count only where no others do: of few examples they keep what that one memorised.
     """
     settings: dict[str, list[float]] = {}
     keys = [setting(run.spec).key for run in runs]
@@ -35,7 +36,10 @@ def count_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validate
     best = max(means, key=lambda key: means[key])
     among = validated * len(settings[best])  # every seed has validation examples of its own
     allowed = max(ERRORS * math.sqrt(means[best] * (1 - means[best]) / among), TOLERATED)
-    return [
+    counted = [
         accuracy is not None and means[key] >= means[best] - allowed
         for key, accuracy in zip(keys, accuracies, strict=True)
     ]
+    started = [run.spec.parent is not None for run in runs]
+    from_scratch = [counts and not late for counts, late in zip(counted, started, strict=True)]
+    return from_scratch if any(from_scratch) else counted
