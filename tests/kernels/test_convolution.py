@@ -102,7 +102,8 @@ def check(
 def test_a_layer_equals_the_convolutions_of_its_networks(
     layer: Layer, dtype: torch.dtype, device: torch.device
 ) -> None:
-    check(layer, rows=2, batch=2, device=device, dtype=dtype)
+    rows = 2 if dtype == torch.float32 else 1  # half the time; any layer below has two in bfloat16 as well
+    check(layer, rows, batch=2, device=device, dtype=dtype)
 
 
 @settings(max_examples=12, deadline=None)
