@@ -245,6 +245,23 @@ def test_a_quick_or_interrupted_bench_is_not_passed_off(page: ModuleType) -> Non
     assert "0123456789 with changes" in block
 
 
+def test_what_gave_way_is_told_with_what_it_happened_to(page: ModuleType) -> None:
+    whole = gpu_bench()
+    tried = [entry(MNIST, 64, 0.01), entry(MNIST, 256, 0.02, notices=("no kernels.",))]
+    whole["rows"][0] = row("mnist-cohort", {**tried[0], "tried": tried, "failures": []})
+    whole["rows"][1] = row("mnist-one", entry(MNIST, 1, 0.1, notices=("no kernels.", "no recording.")))
+    whole["points"][-1]["notices"] = ["no recording."]
+    block = page.blocks({"bench-h200.json": whole})["performance-table"]
+    assert "\n\nmnist-cohort, K = 256; mnist-one: no kernels." in block
+    assert "\n\nmnist-one; sweep n, K = 64: no recording." in block
+    assert page.blocks({"bench-h200.json": gpu_bench()})["performance-table"].count("no kernels") == 0
+
+
+def test_a_commit_that_nobody_checked_is_told_so(page: ModuleType) -> None:
+    block = page.blocks({"bench-h200.json": {**gpu_bench(), "changed": None}})["performance-table"]
+    assert "commit 0123456789, not checked; 2020-01-02" in block
+
+
 def test_floors_are_the_counted_work_at_the_ceilings(page: ModuleType) -> None:
     found = cells(page.blocks(everything())["performance-floors"], "MNIST CNN, LIMIT-L, cohort")
     assert found[1:] == ["1.6 TFLOP", "20 GB", "0.002 s", "0.005 s", "0.01 s", "2 ×"]
