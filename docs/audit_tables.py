@@ -19,13 +19,17 @@ from audit_verdict import (
 )
 from performance_words import markdown
 
-from noiselimit.bench.detection.result import read_detection
+from noiselimit.bench.detection.result import current_plans, read_detection
 from noiselimit.bench.detection.summary import Figure, Summary, summarise
 from noiselimit.cli.bench_tables import NONE
 from noiselimit.report.wording import percent
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 Content = Mapping[str, Any]
+OUTDATED = (
+    "These rows were measured before the audit got its present settings, so they are of an earlier audit: "
+    "measure them again."
+)
 MISSING = "Not measured yet: results/detection-digits.json."
 
 
@@ -79,6 +83,7 @@ def overview(content: Content) -> str:
             markdown(columns.split(", "), rows),
             f"{verdict(summaries)} {cost_sentence(summaries, which)}",
             circumstances_sentence(content),
+            *([] if content.get("plans") == current_plans() else [OUTDATED]),
         ]
     )
 
@@ -176,10 +181,21 @@ def circumstances_sentence(content: Content) -> str:
         f"Mean ± standard deviation over seeds; {row['n']:,} examples, {training['epochs']} epochs of "
         f"{training['network']} in batches of {training['batch_size']}, {training['optimiser']} with "
         f"learning rate {training['learning_rate']:g}, augmentation {training['augmentation']}, "
-        f"{training['precision']}, the same for every tool. {timed}. Measured on {where} "
+        f"{training['precision']}, the same for every tool{_audits(row)}. {timed}. Measured on {where} "
         f"({', '.join(f'{name} {version}' for name, version in versions.items())}; commit "
         f"{', '.join(commits)}; {row['date'][:10]})."
     )
+
+
+def _audits(row: Mapping[str, Any]) -> str:
+    """What ours train with these settings, where that is known."""
+    said = []
+    for method in (OURS, FAST):
+        runs = row["methods"].get(method, {}).get("trained")
+        if runs:
+            names = " and ".join(f"{run['method']} (β {run['beta']:g})" for run in runs)
+            said.append(f"{NAMES[method]} trains {names} for {runs[0]['epochs']} epochs")
+    return f"; {', '.join(said)}" if said else ""
 
 
 def _least(summary: Summary, figure: str) -> str | None:

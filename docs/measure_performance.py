@@ -249,7 +249,8 @@ def main() -> None:
         contents = precision(device, given.data_dir, methods, given.seeds, given.epochs, given.quick)
     elif given.what == "tried":
         before = json.loads(given.out.read_text("utf-8")) if given.out and given.out.exists() else {}
-        contents = tried(device, given.quick, before.get("rows", []))
+        done = [{"commit": before["commit"], **row} for row in before.get("rows", [])]
+        contents = tried(device, given.quick, done)
     else:
         contents = [compiled(device, given.quick)]
     name = f"{given.what}-cpu" if device.type == "cpu" else given.what

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from performance_charts import FILES, TITLES, points_by_k, points_by_n, points_with_memory
-from performance_memory import left_behind, per_run
+from performance_memory import per_run, repeated
 from performance_words import count, seconds, times
 
 from noiselimit.bench.work import MNIST
@@ -38,7 +38,7 @@ def growth(bench: Content) -> str:
         parts += [
             _picture("memory"),
             f"In tensors: bytes allocated at most; reserved: what the allocator held for them, the memory of "
-            f"recorded steps included.{per_run(by_memory)}{left_behind(bench)}{_split(by_memory)}",
+            f"recorded steps included.{per_run(by_memory)}{repeated(bench)}{_split(by_memory)}",
         ]
     return "\n\n".join(parts) or "No sweep was measured: add `--sweep all`."
 

@@ -1,15 +1,15 @@
 """What memory a cohort takes, and what its measured peaks contain besides, for docs/performance.md."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
-from performance_charts import GIB, points_by_n
+from performance_charts import GIB
+from performance_words import count
 
+from noiselimit.bench.work import MNIST
 from noiselimit.cli.bench_tables import number
+from noiselimit.cohort.block_data import EVALUATED_ON_GPU
 
-LEFT_BEHIND = 64 * 2**20  # bytes of library workspaces for each new stream
-NEW_STREAMS = "a78fcac"  # a commit at which every training made one
 Content = Mapping[str, Any]
 Points = Sequence[Content]
 
@@ -24,21 +24,22 @@ def per_run(points: Points) -> str:
     return f" One more run reserves {number(grown)} GiB, from K = {low['k']} to {high['k']}."
 
 
-def left_behind(bench: Content) -> str:
-    """That later points contain what trainings before them left, if peaks say so."""
-    points = [point for point in points_by_n(bench).get(1, []) if point["sweep"] == "n"]
-    peaks = [point["peak_memory"] for point in points if point.get("peak_memory")]
-    steps = [after - before for before, after in pairwise(peaks)]
-    known = str(bench.get("commit") or "").startswith(NEW_STREAMS)
-    if not steps or not (known or min(steps) >= LEFT_BEHIND):
-        return ""
-    ends = dict.fromkeys(number(each / 1e6) for each in (min(steps), max(steps)))
+def repeated(bench: Content) -> str:
+    """How far peaks of the same work differ in one process, and why small cohorts have all the same."""
+    found: dict[tuple[int, int], list[float]] = {}
+    entries = [entry for row in bench["rows"] for entry in row.get("tried", [row])]
+    for entry in [*entries, *bench["points"]]:
+        if entry.get("peak_memory") and (entry["network"], entry["method"]) == (MNIST.network, MNIST.method):
+            found.setdefault((entry["k"], entry["n"]), []).append(entry["peak_memory"] / GIB)
+    apart = {key: values for key, values in found.items() if max(values) > 1.05 * min(values)}
     said = (
-        " Later points contain what trainings before them in the process left behind: in the sweep over n at "
-        f"K = 1 the peak in tensors grows by {' to '.join(ends)} MB from point to point"
+        f" Small cohorts need about the same, since evaluation takes {count(EVALUATED_ON_GPU)} examples of "
+        "all runs at a time."
     )
-    why = (
-        f", about the {number(LEFT_BEHIND / 1e6)} MB of library workspaces kept for the new stream that "
-        "every training made at this commit; since then all share one, which is not measured anew here"
-    )
-    return f"{said}{why if known else ''}."
+    if apart:
+        (k, n), values = max(apart.items(), key=lambda item: max(item[1]) / min(item[1]))
+        said += (
+            f" Peaks contain what libraries kept from trainings before in the process: K = {k} with "
+            f"n = {count(n)} has {number(min(values))} to {number(max(values))} GiB in tensors."
+        )
+    return said

@@ -55,6 +55,9 @@ def tried(results: Content) -> str:
     columns = ["done otherwise", "work", "K", "as it is", "otherwise", "otherwise ÷ as it is"]
     faster = [row["what"] for row in results["rows"] if row["instead_seconds"] < row["seconds"]]
     noted = f" Faster than the engine here: {'; '.join(faster)}." if faster else ""
+    commits = list(dict.fromkeys(row["commit"] for row in results["rows"] if row.get("commit")))
+    if len(commits) > 1:
+        noted += f" Rows were measured at {' and '.join(commits)}, in this order."
     return (
         f"{markdown(columns, rows, words=2)}\n\nSeconds per run and epoch, each from one training, so that "
         f"small differences say little.{noted} Measured on {measured_on(results)}."
@@ -68,8 +71,9 @@ def compiled(results: Content) -> str:
         f"`torch.compile` on a ResNet-34 (bfloat16 by autocast, channels last), forward and backward alone: "
         f"{seconds(theirs)} for the {results['steps']} steps of an epoch, without batches, optimiser and "
         f"evaluation, after {seconds(results['compile_seconds'])} for the first step. The whole epoch of the "
-        f"engine, all of that included: {seconds(results['our_epoch_seconds'])}. Measured on "
-        f"{measured_on(results)}."
+        f"engine, all of that included: {seconds(results['our_epoch_seconds'])}. In the compiler's default "
+        "mode: no recorded steps and no search among algorithms (`max-autotune`), both of which would help "
+        f"it, while the engine has them. Measured on {measured_on(results)}."
     )
 
 

@@ -77,8 +77,9 @@ def cpu(bench: Content) -> str:
         [
             markdown(columns, rows, words=2),
             _verdict(found, CPU_ROWS),
-            f"The sides of a ratio are measured in turn. A cohort and the runs one after another may use "
-            f"{threads} threads each. Measured on {measured_on(bench)}.",
+            "The sides of a ratio are measured in turn; an epoch contains its evaluation, the same on both "
+            "sides, so the ratio of the steps alone is higher. A cohort and the runs one after another may "
+            f"use {threads} threads each. Measured on {measured_on(bench)}.",
             *caveats(bench),
         ]
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from noiselimit.bench.notices import entry_name, told_notices
 from noiselimit.cli.bench_tables import NONE, number
 
 WORK = {
@@ -15,6 +16,8 @@ WORK = {
     "digits-cohort": "digits, LIMIT-L: a cohort over the same runs one after another",
     "digits-step": "digits: an epoch of LIMIT-L over one of CE",
 }
+
+CHANGED = {True: " with changes", False: "", None: ", not checked"}
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
@@ -47,7 +50,7 @@ def measured_on(content: Mapping[str, Any]) -> str:
     """`H200 (noiselimit 0.1.0, torch 2.13.0, …; commit 0123456789; 2026-01-01)`."""
     facts = [", ".join(f"{name} {version}" for name, version in (content.get("versions") or {}).items())]
     if content.get("commit"):
-        facts.append(f"commit {content['commit'][:10]}{' with changes' if content.get('changed') else ''}")
+        facts.append(f"commit {content['commit'][:10]}{CHANGED[content.get('changed')]}")
     if content.get("date"):
         facts.append(content["date"][:10])
     known = "; ".join(fact for fact in facts if fact)
@@ -65,6 +68,5 @@ def caveats(content: Mapping[str, Any]) -> list[str]:
         said.append("The measurement was interrupted before its end.")
     for entry in [*content["rows"], *content["points"]]:
         if "failure" in entry:
-            name = entry.get("row") or f"sweep {entry['sweep']}, K = {entry.get('k') or 'best'}"
-            said.append(f"{name} failed: {entry['failure']}.")
-    return said
+            said.append(f"{entry_name(entry)} failed: {entry['failure']}.")
+    return [*said, *told_notices(content)]

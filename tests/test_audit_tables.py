@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from noiselimit.bench.detection.result import KIND, SCHEMA
+from noiselimit.bench.detection.result import KIND, SCHEMA, current_plans
 from noiselimit.errors import InputError
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -70,6 +70,7 @@ def content(*rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "threads": 1,
         "versions": {"torch": "2"},
         "quick": False,
+        "plans": current_plans(),
         "rows": list(rows),
         **changes,
     }
@@ -101,6 +102,21 @@ def test_who_is_first(tables: ModuleType) -> None:
     block = tables.blocks([content(*single)])["detection"]
     assert "(aim: at most 1, kept on 1 of 1), 0.80 of it if the folds trained one after another" in block
     assert "a processor, 1 thread (torch 2; commit 0123456789; 2020-01-01)" in block
+
+
+def test_what_audits_train_is_said(tables: ModuleType) -> None:
+    first = OURS_FIRST[0]
+    assert "trains" not in tables.blocks([content(first)])["detection"]
+    runs = [{"method": "limit-l", "beta": beta, "epochs": 24} for beta in (3.0, 10.0)]
+    ours = {**first["methods"]["ours-default"], "trained": runs}
+    told = {**first, "methods": {**first["methods"], "ours-default": ours}}
+    sentence = "`noiselimit audit` trains limit-l (β 3) and limit-l (β 10) for 24 epochs."
+    assert sentence in tables.blocks([content(told)])["detection"]
+
+
+def test_rows_of_an_earlier_audit_are_told_from_those_of_this_one(tables: ModuleType) -> None:
+    assert tables.OUTDATED not in tables.blocks([content(*OURS_FIRST)])["detection"]
+    assert tables.OUTDATED in tables.blocks([content(*OURS_FIRST, plans={"default": {}})])["detection"]
 
 
 def test_where_we_are_not_first_it_is_said(tables: ModuleType) -> None:

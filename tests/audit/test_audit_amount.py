@@ -40,6 +40,14 @@ def test_the_estimate_is_close_and_its_interval_holds_the_truth(kind: str, rate:
     np.testing.assert_allclose(found.transition, counted / counted.sum(1, keepdims=True), atol=0.05)
 
 
+def test_one_wrong_label_among_right_ones_is_found_though_all_others_are_surer() -> None:
+    p = np.full((40, 2), [0.9999, 0.0001], np.float32)
+    p[20:] = p[20:, ::-1]
+    labels = np.repeat([0, 1], 20)
+    labels[3], p[3] = 1, [0.995, 0.005]
+    assert estimate_amount(p, measure(p, labels)).wrong == 1
+
+
 def test_clean_labels_are_left_alone() -> None:
     p, labels, _ = posterior("uniform", 0.0, 1)
     assert estimate_amount(p, measure(p, labels)).rate <= 0.01

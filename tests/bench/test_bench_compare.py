@@ -57,6 +57,11 @@ def test_notes_name_what_makes_ratios_doubtful(content):
     ]
 
 
+def test_notes_tell_what_gave_way(content):
+    notes = compare(content({**ROW, "notices": ["no kernels."]}), content(ROW))["notes"]
+    assert notes == ["A: mnist-one: no kernels."]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -1,6 +1,7 @@
 """A whole bench with rows that take no time: what stands in the file, and what a failure leaves."""
 
 import json
+import warnings
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from noiselimit.bench.measure import Wanted, run_bench
 from noiselimit.bench.result import read_bench
 from noiselimit.bench.rows import ROWS, Row
 from noiselimit.bench.session import Session
+from noiselimit.errors import Notice
 
 CPU = torch.device("cpu")
 
@@ -57,7 +59,7 @@ def test_a_row_that_fails_does_not_end_the_others(rows, tmp_path):
 
     rows(digits_cohort=fail, digits_step=lambda session, tell: [entry("digits-step")])
     content = run_bench(Wanted(CPU, ("digits-cohort", "digits-step"), quick=True), tmp_path / "b.json")
-    assert content["rows"][0] == {"row": "digits-cohort", "failure": "CUDA out of memory"}
+    assert content["rows"][0] == {"row": "digits-cohort", "failure": "CUDA out of memory", "notices": []}
     assert content["rows"][1]["seconds"] == 0.5
 
 
@@ -101,4 +103,23 @@ def test_points_of_a_sweep(monkeypatch, tmp_path):
     good, bad = content["points"]
     assert (good["k"], good["seconds"]) == (1, 1.0)
     assert good["share_of_tflop"] is None
-    assert bad == {"sweep": "k", "k": 2, "n": None, "failure": "no"}
+    assert bad == {"sweep": "k", "k": 2, "n": None, "failure": "no", "notices": []}
+
+
+def test_what_gave_way_stands_beside_the_figure_or_the_failure():
+    def give_way(session, tell):
+        warnings.warn("kernels failed, so torch's are used.", Notice, stacklevel=2)
+        return [entry("digits-step"), {**entry("best of several"), "notices": []}]
+
+    def fail(session, tell):
+        warnings.warn("kernels failed, so torch's are used.", Notice, stacklevel=2)
+        raise RuntimeError("and torch's too")
+
+    session = Session(CPU, 1, effort_for("cpu", quick=True))
+    for function, noticed in (
+        (give_way, [["kernels failed, so torch's are used."], []]),
+        (fail, [["kernels failed, so torch's are used."]]),
+    ):
+        stage = measure._Stage("x", 1.0, "points", {"sweep": "k"}, lambda tell, f=function: f(session, tell))
+        found = measure._entries(stage, session, {"ceilings": None}, lambda share: None)
+        assert [each["notices"] for each in found] == noticed

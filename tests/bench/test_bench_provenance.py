@@ -34,6 +34,11 @@ def test_a_checkout_and_whether_it_was_changed(checkout):
     assert source_state(checkout) == (commit, True)
 
 
+def test_a_commit_that_is_named_is_not_checked(checkout, monkeypatch):
+    monkeypatch.setenv("NOISELIMIT_COMMIT", "0123456789abcdef")
+    assert source_state(checkout) == ("0123456789abcdef", None)
+
+
 def test_a_package_that_the_repository_around_it_does_not_know_is_no_checkout(checkout):
     installed = checkout.parent / "site-packages" / "package"
     installed.mkdir(parents=True)

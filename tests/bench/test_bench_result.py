@@ -64,6 +64,7 @@ def test_targets(tmp_path, content):
             "device",
             "versions",
             "commit",
+            "changed",
             "date",
             "rows",
             "points",
@@ -81,6 +82,8 @@ def test_targets(tmp_path, content):
             "n",
             "peak_memory",
             "failure",
+            "notices",
+            "tried",
             "tflop_per_s",
             "kind",
             "schema",
@@ -92,6 +95,7 @@ def test_an_altered_file_is_refused_or_compared_but_never_a_traceback(where, nam
     good = content(
         {"row": "mnist-one", "seconds": 1.0, "k": 1, "n": 5},
         points=({"sweep": "k", "seconds": 1.0, "k": 1, "n": 5, "peak_memory": 7},),
+        commit="0123456789abcdef",
     )
     place = good[where] if where else good
     (place[0] if isinstance(place, list) else place)[name] = value

@@ -1,6 +1,7 @@
 """Set-up: what a process says, when it says it, and what follows."""
 
 import sys
+import warnings
 from itertools import count
 
 import pytest
@@ -11,6 +12,7 @@ from noiselimit.bench.session import Session
 from noiselimit.bench.set_up import set_up, set_up_entry, timed_lines
 from noiselimit.bench.set_up_child import main
 from noiselimit.bench.work import MNIST, Way
+from noiselimit.errors import Notice
 
 
 def test_set_up_is_the_first_epochs_end_less_an_epoch():
@@ -19,6 +21,8 @@ def test_set_up_is_the_first_epochs_end_less_an_epoch():
     assert entry["row"] == "set-up-cold"
     assert entry["set_up_seconds"] == 10.0 - 2.0
     assert entry["n"] == 48_000
+    assert entry["notices"] == []
+    assert set_up_entry("warm", [*lines, (15.1, "notice a b.")], MNIST)["notices"] == ["a b."]
 
 
 def test_lines_of_a_process_with_the_time_of_each():
@@ -36,6 +40,18 @@ def test_a_process_that_fails_says_why():
 def test_the_process_that_is_timed_reports_its_epochs_and_examples(capsys):
     main(["mnist", "20", "10", "cpu", "2", "auto", "auto", "auto"])
     assert capsys.readouterr().out.splitlines() == ["epoch", "epoch", "examples 16"]
+
+
+def test_the_process_says_what_gave_way(capsys, monkeypatch, train_spy):
+    def give_way(*arguments, **options):
+        for _run in range(2):
+            warnings.warn("kernels failed,\nso torch's are used.", Notice, stacklevel=2)
+        return train_spy(*arguments, **options)
+
+    monkeypatch.setattr("noiselimit.training.train", give_way)
+    main(["mnist", "20", "10", "cpu", "1", "auto", "auto", "auto"])
+    said = ["epoch", "notice kernels failed, so torch's are used.", "examples 16"]
+    assert capsys.readouterr().out.splitlines() == said
 
 
 def test_the_process_trains_in_the_way_of_the_session(monkeypatch, train_spy):

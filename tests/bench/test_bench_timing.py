@@ -1,5 +1,6 @@
 """A training timed by a clock that ticks once a look."""
 
+import warnings
 from itertools import count
 from statistics import median
 from typing import Any
@@ -8,9 +9,12 @@ import pytest
 import torch
 
 from noiselimit.bench import timing
+from noiselimit.bench.counting import Cost
+from noiselimit.bench.entries import timed_entry
 from noiselimit.bench.synthetic import make_data
 from noiselimit.bench.timing import Timed, time_training
 from noiselimit.bench.work import DIGITS_CE, DIGITS_LIMIT, MNIST
+from noiselimit.errors import Notice
 
 
 def train_two(**settings: Any) -> Timed:
@@ -47,6 +51,7 @@ def test_sizes_are_those_of_the_runs(timed):
     assert (timed.runs, timed.train_examples) == (2, 64)
     assert (timed.validation_examples, timed.test_examples) == (288, 359)
     assert timed.peak_memory is None
+    assert timed.notices == ()
 
 
 def test_the_data_sets_have_the_real_shapes_and_a_test_part():
@@ -72,6 +77,21 @@ def test_training_may_end_with_the_last_epoch_that_counts(timed):
     short = train_two(to_the_end=False)
     assert short.all_seconds == timed.all_seconds
     assert (short.train_examples, short.test_examples) == (timed.train_examples, timed.test_examples)
+
+
+def test_what_gave_way_is_noted_in_each_training_and_passed_on(monkeypatch):
+    real = timing.train
+
+    def give_way(*arguments, **options):
+        warnings.warn("recording failed.", Notice, stacklevel=2)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(timing, "train", give_way)
+    with pytest.warns(Notice, match="recording failed") as heard:
+        found = [train_two(to_the_end=False) for _training in range(2)]
+    assert [each.notices for each in found] == [("recording failed.",)] * 2
+    assert timed_entry(found[0], Cost(1.0, 1.0))["notices"] == ["recording failed."]
+    assert len(heard) == 2
 
 
 def test_a_failed_run_is_no_measurement(monkeypatch):

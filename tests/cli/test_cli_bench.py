@@ -1,6 +1,7 @@
 """noiselimit bench: the table, the file, the comparison, and what is refused before anything is measured."""
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from noiselimit.bench import measure
 from noiselimit.bench.rows import ROWS, Row
 from noiselimit.cli.bench_news import bench_lines
 from noiselimit.cli.bench_tables import number
+from noiselimit.errors import Notice
 
 ENTRY = {
     "row": "digits-step",
@@ -20,6 +22,9 @@ ENTRY = {
     "n": 1079,
     "ratio": 1.9,
 }
+
+
+KERNELS = "our own kernels failed here (no ptxas), so torch's are used: slower, same results."
 
 
 @pytest.fixture
@@ -65,6 +70,25 @@ def test_json_and_quiet(command, measured):
     answer = command(*STEP, "--out", "x.json", "--json", "--quiet")
     assert answer.err == ""
     assert json.loads(answer.out) == json.loads(Path("x.json").read_text())
+
+
+def test_what_gave_way_is_told_below_the_table(command, monkeypatch):
+    def answer(session, tell):
+        warnings.warn(KERNELS, Notice, stacklevel=2)
+        return [dict(ENTRY)]
+
+    monkeypatch.setitem(ROWS, "digits-step", Row(answer, lambda session: 1.0, ("cpu",)))
+    told = command(*STEP, "--quiet")
+    assert told.err == ""
+    assert f"\ndigits-step: {KERNELS}\n" in told.out
+    assert json.loads(Path("bench.json").read_text())["rows"][0]["notices"] == [KERNELS]
+
+
+def test_a_commit_that_nobody_checked_is_told_so(command, measured, monkeypatch):
+    monkeypatch.setenv("NOISELIMIT_COMMIT", "0123456789abcdef")
+    assert "commit 0123456789, not checked, torch" in command(*STEP, "--quiet").out
+    compared = command("bench", "--compare", "bench.json", "bench.json")
+    assert "commit 0123456789, not checked, torch" in compared.out
 
 
 def test_a_failure_is_told_and_ends_with_1(command, monkeypatch):

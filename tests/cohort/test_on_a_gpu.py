@@ -1,6 +1,7 @@
 """What only a GPU can show: cohorts that do not fit, rows that leave a recorded step, and the fast ways."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,3 +73,20 @@ def test_the_fast_ways_compute_what_the_plain_one_computes(pictures: DataSet, pr
     specs = grid(method=["ce", "limit-l", "limit-g"], seed=[0, 1], epochs=3, precision=precision)
     plain = train(specs, pictures, device="cuda", kernels="off", graphs="off")
     assert_alike(train(specs, pictures, device="cuda", kernels="on", graphs="on"), plain, epochs=2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"method": ["limit-l+s", "limit-g+s", "ce-gn"]},
+        {"method": ["fw", "dmi", "limit-l+init"]},
+        {"method": "limit-l", "dropout": 0.3, "optimiser": "sgd", "learning_rate": 0.01},
+        {"method": ["ce", "limit-g"], "network": "resnet-18", "augmentation": "flip-crop"},
+    ],
+    ids=["sampled", "children", "dropout and sgd", "residual, rows one by one"],
+)
+def test_recorded_steps_compute_what_launched_ones_do(pictures: DataSet, settings: dict[str, Any]) -> None:
+    """With the draws, determinants and streams that recording could break."""
+    specs = grid(seed=[0, 1], epochs=3, precision="float32", **settings)
+    plain = train(specs, pictures, device="cuda", kernels="off", graphs="off")
+    assert_alike(train(specs, pictures, device="cuda", kernels="on", graphs="on"), plain, epochs=1)

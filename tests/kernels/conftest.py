@@ -1,13 +1,18 @@
-"""Without a GPU the kernels run in Triton's interpreter, which tests/conftest.py chooses."""
+"""Without a GPU the kernels run in Triton's interpreter: tests/conftest.py chooses it, this mends it."""
 
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, Never
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
+
+WITHOUT_TRITON = "triton is not installed, so no kernel is tested"
 
 
-def _mend_interpreter() -> None:
+def _mend_loops() -> None:
     """Loops may end at a number known at run time; the interpreter of Triton 3.6 asks NumPy < 2.4 for it."""
     from triton.runtime import interpreter
 
@@ -20,10 +25,56 @@ def _mend_interpreter() -> None:
     interpreter._patch_lang_tensor = patched
 
 
+def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """The numbers that these bits mean as bfloat16: the upper halves of float32."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def narrowed(numbers: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """The bits of the nearest bfloat16, of two equally near ones the even: as a GPU rounds."""
+    bits = np.ascontiguousarray(numbers).view(np.uint32)
+    nearest = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(numbers), np.uint32(0x7FC0), nearest).astype(np.uint16)
+
+
+def _mend_bfloat16() -> None:
+    """The interpreter keeps bfloat16 as raw bits: it multiplies these as integers, and cuts them off."""
+    from triton import language as tl
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+    plain_dot, plain_cast = InterpreterBuilder.create_dot, InterpreterBuilder.cast_impl
+
+    def wide(factor: Any) -> Any:
+        if factor.dtype.scalar != tl.bfloat16:
+            return factor
+        return TensorHandle(widened(factor.data), tl.float32)
+
+    def create_dot(self: Any, a: Any, b: Any, *others: Any) -> Any:
+        return plain_dot(self, wide(a), wide(b), *others)
+
+    def cast_impl(self: Any, source: Any, target: Any) -> Any:
+        if (source.dtype.scalar, target.scalar) != (tl.float32, tl.bfloat16):
+            return plain_cast(self, source, target)
+        return TensorHandle(narrowed(source.data), tl.bfloat16)
+
+    InterpreterBuilder.create_dot, InterpreterBuilder.cast_impl = create_dot, cast_impl
+
+
+class _Skipped(pytest.Module):
+    """A file that cannot be imported here, and says so in the summary."""
+
+    def collect(self) -> Never:
+        pytest.skip(WITHOUT_TRITON, allow_module_level=True)
+
+
 if find_spec("triton") is None:
-    collect_ignore_glob = ["test_*.py"]
+
+    def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+        return _Skipped.from_parent(parent, path=module_path)
+
 elif not torch.cuda.is_available():
-    _mend_interpreter()
+    _mend_loops()
+    _mend_bfloat16()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,8 @@
 Two counts are made, and the smaller is the estimate, for each errs upwards where the other does not:
 
 - the confident joint (Northcutt, Jiang and Chuang, 2021): an example counts for the likeliest of the classes
-  whose probability reaches that class's usual self-confidence; rows are scaled to the given classes' sizes;
+  whose probability reaches that class's usual self-confidence, or CERTAIN; rows are scaled to the given
+  classes' sizes;
 - doubts: examples for which another class leads the given one by more than MARGIN of the usual lead.
 
 Measured, the first counts too many where the predictor is weak and labels are noisy, the second where all
@@ -22,6 +23,7 @@ from noiselimit.audit.quality import FARTHEST, Flags, Floats, Quality, Rows, pie
 
 MARGIN = 1 / 3  # of the median lead; with 1/2 or 0.7 less is found at pair noise
 SUREST = 0.3  # share of each predicted class in which a disagreement is taken for a wrong label
+CERTAIN = 0.99  # always suffices: where nearly all labels are right, usual self-confidence is nearer to 1
 Z = 1.959964  # of a 95 % interval
 _ROUNDING = 1e-9  # probabilities in single precision that are all alike reach their own mean
 
@@ -118,13 +120,14 @@ def _confident_joint(probabilities: Rows, quality: Quality) -> Floats:
 
 
 def _usual_self_confidence(quality: Quality, classes: int) -> Floats:
-    """[C]: mean probability of the class among the examples given it; infinite for a class without any."""
+    """[C]: mean probability of the class among the examples given it, at most CERTAIN; infinite for a class
+    without any."""
     order = np.argsort(quality.given, kind="stable")
     starts = np.searchsorted(quality.given[order], np.arange(classes + 1))
     usual = np.full(classes, np.inf)
     for label, (start, end) in enumerate(pairwise(starts)):
         if end > start:  # an exact sum does not depend on the order of the rows
-            usual[label] = math.fsum(quality.self_confidence[order[start:end]]) / (end - start)
+            usual[label] = min(math.fsum(quality.self_confidence[order[start:end]]) / (end - start), CERTAIN)
     return usual
 
 

@@ -8,10 +8,11 @@ from noiselimit.errors import InputError
 from noiselimit.runs.run import Run
 from noiselimit.spec import setting
 
-ERRORS = 2.0
-"""Standard errors of a share below the best from which on a setting is clearly worse than it: validation
-labels are few, and noise in them makes accuracies of equally good settings differ."""
-TOLERATED = 0.02
+ERRORS = 1.0
+"""Standard errors of a share below the best from which on a setting is worse than it: validation labels are
+few. All settings of a seed are asked about the same ones and agree on most of them, so that their difference
+is known better than either share; with two, settings counted that had memorised labels."""
+TOLERATED = 0.01
 """Worse by up to so much a setting counts even if it is certain to be worse, which among very many validation
 examples any difference is: the mean of two networks so near each other is no worse than the better one."""
 
@@ -20,7 +21,8 @@ def count_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validate
     """Which runs count, by the accuracy that each one's probabilities have on `validated` given labels.
 
     Runs that differ in the seed only are one setting and have the mean of their accuracies. Those of a
-    setting that is not clearly worse than the best count; None is for a run that failed, which never does.
+    setting that is not worse than the best count; None is for a run that failed, which never does. Runs that
+    started from a CE run count only where no others do: of few examples they keep what that one memorised.
     """
     settings: dict[str, list[float]] = {}
     keys = [setting(run.spec).key for run in runs]
@@ -34,7 +36,10 @@ def count_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validate
     best = max(means, key=lambda key: means[key])
     among = validated * len(settings[best])  # every seed has validation examples of its own
     allowed = max(ERRORS * math.sqrt(means[best] * (1 - means[best]) / among), TOLERATED)
-    return [
+    counted = [
         accuracy is not None and means[key] >= means[best] - allowed
         for key, accuracy in zip(keys, accuracies, strict=True)
     ]
+    started = [run.spec.parent is not None for run in runs]
+    from_scratch = [counts and not late for counts, late in zip(counted, started, strict=True)]
+    return from_scratch if any(from_scratch) else counted

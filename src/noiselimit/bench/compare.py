@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from noiselimit.bench.notices import told_notices
+
 Content = Mapping[str, Any]
 MEASURES = ("ratio", "set_up_seconds", "seconds")
 DOUBTFUL = ("device", "threads", "quick", "precision", "kernels", "graphs")
@@ -77,3 +79,5 @@ def _notes(first: Content, second: Content) -> Iterator[str]:
         failed = [entry for entry in [*content["rows"], *content["points"]] if entry.get("failure")]
         for entry in failed:
             yield f"{letter}: {entry.get('row') or entry.get('sweep')} failed ({entry['failure']})."
+        for line in told_notices(content):
+            yield f"{letter}: {line}"

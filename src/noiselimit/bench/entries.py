@@ -35,6 +35,7 @@ def timed_entry(timed: Timed, cost: Cost, seconds: float | None = None) -> Entry
         "median_epoch_seconds": timed.median_seconds,
         "peak_memory": timed.peak_memory,
         "peak_reserved": timed.peak_reserved,
+        "notices": list(timed.notices),
     }
 
 

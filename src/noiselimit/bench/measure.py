@@ -12,6 +12,7 @@ import torch
 from noiselimit.bench.ceilings import measure_ceilings
 from noiselimit.bench.effort import effort_for
 from noiselimit.bench.entries import Entry, with_shares
+from noiselimit.bench.notices import heard_notices
 from noiselimit.bench.provenance import source_state
 from noiselimit.bench.result import KIND, SCHEMA
 from noiselimit.bench.rows import ROWS, figures_for
@@ -96,7 +97,9 @@ def run_bench(wanted: Wanted, out: Path, tell: News = lambda label, share: None)
 
 def _entries(stage: _Stage, session: Session, content: dict[str, Any], tell: Tell) -> list[Entry]:
     try:
-        measured = stage.measure(tell)
+        # Held back, because a progress bar is no place for them: the table tells them.
+        with heard_notices(pass_on=False) as notices:
+            measured = stage.measure(tell)
     except RuntimeError as error:  # out of memory, a kernel that does not compile, a loss that is not finite
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         measured = [{**stage.failed, "failure": first}]
@@ -105,7 +108,11 @@ def _entries(stage: _Stage, session: Session, content: dict[str, Any], tell: Tel
             torch.cuda.empty_cache()
     # A CPU's quick ceilings come from matrices too small to reach any: shares of them mean nothing.
     comparable = not (session.effort.quick and session.device.type == "cpu")
-    entries = [with_shares(entry, content["ceilings"], comparable=comparable) for entry in measured]
+    entries = [
+        # An entry that knows its own notices keeps those: a row may be the best of several trainings.
+        with_shares({"notices": notices, **entry}, content["ceilings"], comparable=comparable)
+        for entry in measured
+    ]
     if stage.entries == "points":
         return entries
     return [_with_figures(entry, session) for entry in entries]

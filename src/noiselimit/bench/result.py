@@ -65,6 +65,8 @@ def _whole(content: dict[str, Any]) -> bool:
         and all(isinstance(row.get("row"), str) for row in rows or [])
         and all(isinstance(point.get("sweep"), str) for point in points or [])
         and all(_numbers(entry) for entry in entries)
+        and all(_notices(entry) for entry in entries)
+        and isinstance(content.get("changed"), bool | None)
         and all(isinstance(content.get(name), dict | None) for name in ("ceilings", "versions"))
         and all(isinstance(content.get(name), str | None) for name in ("commit", "date"))
         and _numbers(content.get("ceilings") or {})
@@ -76,3 +78,13 @@ def _numbers(entry: dict[str, Any]) -> bool:
         entry.get(name) is None or (type(entry[name]) in (int, float) and -LARGEST < entry[name] < LARGEST)
         for name in NUMBERS
     )
+
+
+def _notices(entry: Any) -> bool:
+    """Whether they are texts, those of the cohorts that a row is the best of too."""
+    if not isinstance(entry, dict):
+        return False
+    notices, tried = entry.get("notices", []), entry.get("tried", [])
+    if not isinstance(notices, list) or not isinstance(tried, list):
+        return False
+    return all(isinstance(notice, str) for notice in notices) and all(_notices(each) for each in tried)

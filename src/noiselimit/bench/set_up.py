@@ -38,6 +38,7 @@ def set_up(session: Session, tell: Tell) -> list[Entry]:
 def set_up_entry(state: str, lines: Sequence[tuple[float, str]], work: Work) -> Entry:
     """From what the process said, with seconds since its start: the first epoch's end less an epoch."""
     ends = [seconds for seconds, line in lines if line == "epoch"]
+    notices = [line.removeprefix("notice ") for _, line in lines if line.startswith("notice ")]
     epochs = [after - before for before, after in pairwise(ends)]
     return {
         "row": f"set-up-{state}",
@@ -49,6 +50,7 @@ def set_up_entry(state: str, lines: Sequence[tuple[float, str]], work: Work) -> 
         "network": work.network,
         "method": work.method,
         "repeats": 1,
+        "notices": notices,
     }
 
 

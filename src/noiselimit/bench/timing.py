@@ -10,6 +10,7 @@ from statistics import median
 import torch
 
 from noiselimit.bench.clock import EpochClock, epoch_seconds, parts_of
+from noiselimit.bench.notices import heard_notices
 from noiselimit.bench.work import USUAL_WAY, Way, Work
 from noiselimit.binding import bind
 from noiselimit.cohort.prepare import prepare
@@ -38,6 +39,8 @@ class Timed:
     """Bytes that the allocator held for that, private pools of graphs included."""
     whole_seconds: float
     """From the call of `train` to its return."""
+    notices: tuple[str, ...] = ()
+    """What gave way: kernels, recordings, or a cohort too large for the memory."""
 
     @property
     def counted_seconds(self) -> tuple[float, ...]:
@@ -85,7 +88,7 @@ def time_training(
         if not to_the_end and epoch_clock.reports == runs * (warm_up + epochs):
             raise _SeenError
 
-    with suppress(_SeenError):
+    with heard_notices() as notices, suppress(_SeenError):
         trained = train(
             specs,
             data,
@@ -114,6 +117,7 @@ def time_training(
         peak_memory=torch.cuda.max_memory_allocated(device) if on_gpu else None,
         peak_reserved=torch.cuda.max_memory_reserved(device) if on_gpu else None,
         whole_seconds=whole,
+        notices=tuple(notices),
     )
 
 

@@ -76,7 +76,7 @@ def audit(
         str | None,
         typer.Option(metavar="NAME", help="To try it out: first make labels wrong, as in uniform:0.2."),
     ] = None,
-    beta: Annotated[str | None, numbers("Weight of the gradient penalty. [default: 3,10; fast: 3]")] = None,
+    beta: Annotated[str | None, numbers("Weight of the gradient penalty. [default: by network]")] = None,
     seed: Annotated[str | None, numbers("A training for each; more are steadier. [default: 0]")] = None,
     epochs: Annotated[
         str | None, typer.Option(metavar="N", help="Passes over the data. [default: by their number]")
@@ -124,8 +124,8 @@ def audit(
     from noiselimit.audit.train import audit_data
     from noiselimit.checkpoints.interval import parse_interval
     from noiselimit.cli.audit_answer import make_answer, words
+    from noiselimit.cli.audit_data import training_part, with_noise
     from noiselimit.cli.audit_files import write_copy, write_folder
-    from noiselimit.cli.audit_noise import with_noise
     from noiselimit.cli.audit_places import check_places, usual_folder
     from noiselimit.cli.audit_settings import make_plan, make_steering
     from noiselimit.cli.audit_text import print_answer, print_failures, print_places
@@ -159,7 +159,7 @@ def audit(
     parse_interval(checkpoints)
     reading = Reading(label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True)
     with unfinished_folder(folder) as unfinished:
-        examined = load_data(data, data_dir, download, download_news(quiet), reading)
+        examined = training_part(load_data(data, data_dir, download, download_news(quiet), reading))
         if noise is not None and added is not None:
             examined = with_noise(examined, noise, added, plan.seeds[0])
         examined = check_data(examined, many_classes=many_classes)

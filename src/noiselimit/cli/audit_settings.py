@@ -24,7 +24,7 @@ def make_plan(fast: bool, **typed: str | None) -> "AuditPlan":
     given = {name: text for name, text in typed.items() if text is not None}
     # A grid checks and converts them.
     specs = grid(
-        method=DEFAULT.method,
+        method=DEFAULT.recipes.simple.candidates[0].method,
         **{name: several(name, text) if name in PLURALS else text for name, text in given.items()},
     )
     found: dict[str, Any] = {}

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noiselimit.bench.notices import entry_name, told_notices
 from noiselimit.cli.console import say
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 NONE = "–"
+CHANGED = {True: ", changed", False: "", None: ", not checked"}
+"""Whether the source was that of the commit; None where the commit was named by hand."""
 ROW_COLUMNS = (
     "K",
     "n",
@@ -34,7 +37,9 @@ def print_bench(content: Mapping[str, Any], out: Path) -> None:
         say(_points(content))
     for entry in [*content["rows"], *content["points"]]:
         if "failure" in entry:
-            say(f"{_name(entry)} failed: {entry['failure']}")
+            say(f"{entry_name(entry)} failed: {entry['failure']}")
+    for line in told_notices(content):
+        say(line)
     ceilings = content["ceilings"]
     say(
         f"Ceilings measured here: {ceilings['tflop_per_s']:.3g} TFLOP/s ({ceilings['precision']} matrix "
@@ -120,14 +125,10 @@ def _percent(share: float | None) -> str:
     return NONE if share is None else f"{100 * share:.1f} %"
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("row") or f"sweep {entry['sweep']}, K = {entry.get('k') or 'best'}")
-
-
 def _state(content: Mapping[str, Any]) -> str:
     versions = content.get("versions") or {}
     commit = content.get("commit")
-    said = f"commit {commit[:10]}{', changed' if content.get('changed') else ''}" if commit else "no commit"
+    said = f"commit {commit[:10]}{CHANGED[content.get('changed')]}" if commit else "no commit"
     return f"{said}, torch {versions.get('torch', NONE)}, {content.get('date', NONE)}"
 
 

@@ -37,9 +37,9 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
                 f"the device's memory ran out while {len(rows)} runs trained: they go on as two cohorts, "
                 "from their last checkpoints where there are any."
             )
-    except (InputError, OSError):
+    except InputError:
         raise
-    except Exception as error:
+    except Exception as error:  # an OSError too: compilers write files, and a home may be read-only
         if begun.is_set() or not pace.kernels:
             raise
         again = [(rows, replace(pace, kernels=False))]
@@ -47,9 +47,9 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
             f"our own kernels failed here ({type(error).__name__}: {first_line(error)}), so torch's are "
             "used: slower, same results; --kernels off hides this line."
         )
-    release_memory()  # the error is gone by now, and the block that its traceback held
     warnings.warn(notice, Notice, stacklevel=2)
     for fewer, way in again:
+        release_memory()  # the error is gone by now; so can be the block that its traceback held
         persevere(fewer, way, train)
 
 

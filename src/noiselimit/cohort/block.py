@@ -79,7 +79,7 @@ class Block:
             restore(self, [resumed[i] for i in order])
         else:
             self.transitions = self._transitions(class_names)
-        self._arrange()
+        self._arrange(first=True)
 
     def _transitions(self, class_names: tuple[str, ...]) -> list[Tensor | None]:
         """The transition matrix of each row whose method corrects by one: given, or estimated now."""
@@ -98,13 +98,14 @@ class Block:
             found[i] = matrix.to(self.device, torch.float32)
         return found
 
-    def _arrange(self) -> None:
+    def _arrange(self, *, first: bool) -> None:
         """Everything that follows from which rows there are."""
         self.groups = method_rows(self.specs, self.transitions, self.device)
         self.epoch = Epoch.empty(self.specs, self.data.train, self.device, self.taken)
         self.rates = self.networks.rates(self.epoch.rates)
         resident = isinstance(self.data.train.inputs, Tensor)
-        self.steps = Repeated(self._step, record=self.pace.graphs and resident)
+        # At first fewer rows at once answer a want of memory; later a plainer way does.
+        self.steps = Repeated(self._step, record=self.pace.graphs and resident, must_fit=first)
 
     def train(
         self,
@@ -123,6 +124,7 @@ class Block:
             if not self._train_epoch(epoch, stop):
                 return
             failures = self._close_epoch(epoch, on_epoch)
+            seconds = time.perf_counter() - started  # what comes below is not repeated with every epoch
             ending = [
                 i
                 for i, spec in enumerate(self.specs)
@@ -132,7 +134,7 @@ class Block:
             if ending:
                 yield from self._finish(ending, failures)
                 self.idle |= set(ending)
-            if self.idle and self._leaving_pays(epoch, time.perf_counter() - started):
+            if self.idle and self._leaving_pays(epoch, seconds):
                 self._keep([i for i in range(len(self.specs)) if i not in self.idle])
             if keep is not None and len(self.idle) < len(self.specs):
                 keep(partial(take_states, self, epoch), partial(bytes_of_states, self, epoch))
@@ -148,7 +150,14 @@ class Block:
     def rehearse_step(self) -> None:
         """Take one step, to see what it needs; the block cannot train properly after that."""
         self.epoch.begin(1, self.specs, self.data.train)
-        self._step(min(self.specs[0].batch_size, len(self.data.train)))
+        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[0]
+        self._step(end - start)
+
+    def rehearse_last_step(self) -> None:
+        """Take the epoch's last step likewise, which is smaller and not recorded when it first comes."""
+        self.epoch.begin(1, self.specs, self.data.train)
+        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[-1]
+        self._step(end - start)
 
     def rehearse_evaluation(self) -> None:
         """Evaluate once and score a piece of the largest part as at the end, to see what that needs."""
@@ -303,7 +312,7 @@ class Block:
             self.networks.keep(rows)
             if self.watch is not None:
                 self.watch = self.watch.keep(rows)
-            self._arrange()
+            self._arrange(first=False)
 
 
 def _needs_predictor(spec: RunSpec) -> bool:

@@ -34,16 +34,19 @@ def fitting(one: float, two: float, rows: int, free: float) -> int:
 
 
 def bytes_needed(make_block: Callable[[int], Block], count: int, device: torch.device) -> float:
-    """What a block of `count` takes: to stay, for a step, and for an evaluation.
+    """What a block of `count` takes: to stay, for a step, and for what is done beside it.
 
-    A recorded step keeps its memory while others work, so the last two are added up.
+    A recorded step keeps its memory while a last, smaller one or an evaluation needs some too.
     """
+    release_memory()  # of the block before
     before = torch.cuda.memory_allocated(device)
     block = make_block(count)
     settled = torch.cuda.memory_allocated(device)
-    total = settled - before
-    for work in (block.rehearse_step, block.rehearse_evaluation):
+
+    def peak_of(work: Callable[[], None]) -> float:
         torch.cuda.reset_peak_memory_stats(device)
         work()
-        total += torch.cuda.max_memory_allocated(device) - settled
-    return total
+        return torch.cuda.max_memory_allocated(device) - settled
+
+    beside = max(peak_of(block.rehearse_last_step), peak_of(block.rehearse_evaluation))
+    return settled - before + peak_of(block.rehearse_step) + beside

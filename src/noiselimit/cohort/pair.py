@@ -23,6 +23,7 @@ class NetworkPair:
         self.classifiers = classifiers
         self.predictors = predictors
         """K and P."""
+        self._trained_on: Tensor | None = None
 
     @property
     def _joint(self) -> bool:
@@ -34,7 +35,9 @@ class NetworkPair:
             return *self.stacks[0].train(inputs), None
         predictors = inputs[: self.predictors]
         if self._joint:
-            logits, features = self.stacks[0].train(torch.cat([inputs, predictors]))
+            # Kept until gradients are there: streams side by side read it, of which its memory knows nothing.
+            self._trained_on = torch.cat([inputs, predictors])
+            logits, features = self.stacks[0].train(self._trained_on)
             said, predicted = torch.split(logits, [self.classifiers, self.predictors])
             return said, features[: self.classifiers], predicted
         return *self.stacks[0].train(inputs), self.stacks[1].train(predictors)[0]
@@ -51,6 +54,7 @@ class NetworkPair:
         gradients = torch.autograd.grad(
             losses.sum(), [stack.weights for stack in self.stacks], allow_unused=True, materialize_grads=True
         )
+        self._trained_on = None
         for stack, gradient, own in zip(self.stacks, gradients, rates, strict=True):
             stack.update(gradient, own)
 

@@ -21,9 +21,11 @@ class Repeated:
     A recording holds addresses, so a step must find its inputs and leave its results in tensors that stay.
     """
 
-    def __init__(self, step: Callable[[int], None], *, record: bool) -> None:
+    def __init__(self, step: Callable[[int], None], *, record: bool, must_fit: bool = True) -> None:
+        """`must_fit`: a first recording that finds no memory is an error, not a reason to do without."""
         self._step = step
         self._record = record
+        self._must_fit = must_fit
         self._taken = 0
         self._seen: Counter[int] = Counter()
         self._recordings: dict[int, torch.cuda.CUDAGraph] = {}
@@ -56,8 +58,8 @@ class Repeated:
                 self._step(size)
             self._recordings[size] = recording
         except Exception as error:  # anything a library may say; the plain way is always open
-            if isinstance(error, torch.OutOfMemoryError) and not self._recordings:
-                raise  # at the very beginning fewer rows at once are the better answer
+            if isinstance(error, torch.OutOfMemoryError) and not self._recordings and self._must_fit:
+                raise
             self._record = False
             if torch.cuda.is_available():
                 torch.cuda.synchronize()

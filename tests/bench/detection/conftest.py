@@ -29,7 +29,7 @@ def made_up(training: str, labelled: Labelled, quality: float = 0.5) -> Arrays:
     if training in ("folds", "plain"):
         return {"last": table, "stopped": table[:, :], "best_epochs": np.array([2])}
     seen = np.arange(len(own)) % 5 > 0
-    return {"probabilities": table, "seen": seen, "counted": np.array([True])}
+    return {"probabilities": table, "seen": seen, "trained": np.array("[]")}
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What the peers train: what is held out teaches nothing, the last epoch is the last, margins are right."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -27,6 +28,16 @@ def test_settings_are_those_of_our_audit(blobs: DataSet) -> None:
     assert peer.method == "ce"
     assert peer.patience == peer.epochs == 5
     assert TRAININGS.keys() == EFFORT.keys()
+
+
+def test_peers_train_the_usual_epochs_though_our_audit_takes_a_share(tiny_images: DataSet) -> None:
+    how, few = (
+        dataclasses.replace(HOW, epochs=None),
+        dataclasses.replace(tiny_images, defaults={"epochs": 40}),
+    )
+    data = dataclasses.replace(few, defaults={**few.defaults, "batch_size": 2})
+    assert how.spec(data, 0).epochs == 40
+    assert {spec.epochs for spec in how.plan(TRAINING_PLAN, 0).specs(data)} == {27}
 
 
 def test_the_last_epoch_is_not_the_best_one(blobs: DataSet) -> None:
@@ -89,7 +100,10 @@ def test_our_audits_say_who_was_seen(blobs: DataSet) -> None:
     found = TRAININGS["fast"](blobs, 0, HOW)
     assert found["probabilities"].shape == (151, 3)
     assert found["seen"].sum() == 151 - round(0.2 * 151)
-    assert found["counted"].tolist() == [True]
+    (run,) = json.loads(str(found["trained"]))
+    assert run["counted"]
+    assert run["method"].startswith("limit-")
+    assert 1 <= run["epochs"] <= 5
 
 
 @pytest.mark.parametrize(

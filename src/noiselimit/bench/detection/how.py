@@ -34,7 +34,9 @@ class How:
         return dataclasses.replace(plan, seeds=(seed,), epochs=self.epochs, network=self.network)
 
     def spec(self, data: DataSet, seed: int) -> RunSpec:
-        """Cross-entropy with the epochs, batches, rates, network and augmentation of our audit."""
-        ours = self.plan(DEFAULT, seed).specs(data)[0]
-        spec = dataclasses.replace(ours, method="ce", hyper={}, patience=ours.epochs)
+        """Cross-entropy with the batches, rates, network and augmentation of our audit, for the usual epochs,
+        of which our audit may take a share."""
+        plan = self.plan(DEFAULT, seed)
+        ours, epochs = plan.specs(data)[0], plan.usual(data)["epochs"]
+        spec = dataclasses.replace(ours, method="ce", hyper={}, epochs=epochs, patience=epochs)
         return bind(spec, data, fast_precision(find_device(self.device)))

@@ -1,5 +1,6 @@
 """From what was trained to each tool's figures: its scores, threshold and estimate against the truth."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,5 +86,5 @@ def _ours(found: Arrays, given: Labels, wrong: Flags) -> Entry:
         "auroc_seen": detection(gaps[seen], wrong[seen])["auroc"],
         "auroc_held_out": detection(gaps[~seen], wrong[~seen])["auroc"],
         "interval": list(audit.amount.interval),
-        "counted": found["counted"].tolist(),
+        "trained": json.loads(str(found["trained"])),
     }

@@ -35,10 +35,16 @@ def begin_content(how: How, *, quick: bool) -> Content:
         "graphs": how.graphs,
         "epochs": how.epochs,
         "network": how.network,
-        "plans": json.loads(json.dumps({"default": asdict(DEFAULT), "fast": asdict(FAST)})),
+        "plans": current_plans(),
         "finished": False,
         "rows": [],
     }
+
+
+def current_plans() -> dict[str, Any]:
+    """What our audits are set to, as JSON has it: rows of other settings are rows of another audit."""
+    plans: dict[str, Any] = json.loads(json.dumps({"default": asdict(DEFAULT), "fast": asdict(FAST)}))
+    return plans
 
 
 def read_detection(path: Path) -> Content:
