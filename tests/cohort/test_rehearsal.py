@@ -1,6 +1,10 @@
 """A block can be rehearsed, so that what it needs can be measured; with all its methods and parts."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
+from torch import Tensor
 
 from noiselimit.cohort.block import Block
 from noiselimit.data.examples import DataSet
@@ -13,23 +17,32 @@ class _EnoughError(Exception):
 
 
 @pytest.mark.parametrize("methods", [["ce"], ["limit-l", "limit-g", "ce"]])
-def test_a_step_and_an_evaluation_are_rehearsed_on_the_largest_part(
+def test_first_and_last_steps_and_an_evaluation_of_the_largest_part_are_rehearsed(
     blobs: DataSet, methods: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    learned: list[int] = []
     scored: list[int] = []
 
     def rehearse(block: Block, *_: object) -> None:
-        spoken = block.networks.probabilities
-        monkeypatch.setattr(
-            block.networks,
-            "probabilities",
-            lambda inputs, rows, best: [scored.append(inputs.shape[1]), spoken(inputs, rows, best=best)][1],
-        )
+        learn, score = block.networks.train, block.networks.probabilities
+
+        def learns(inputs: Tensor) -> Any:
+            learned.append(inputs.shape[1])
+            return learn(inputs)
+
+        def scores(inputs: Tensor, rows: Sequence[int], *, best: bool) -> Any:
+            scored.append(inputs.shape[1])
+            return score(inputs, rows, best=best)
+
+        monkeypatch.setattr(block.networks, "train", learns)
+        monkeypatch.setattr(block.networks, "probabilities", scores)
         block.rehearse_step()
+        block.rehearse_step(last=True)
         block.rehearse_evaluation()
         raise _EnoughError
 
     monkeypatch.setattr(Block, "train", rehearse)
     with pytest.raises(_EnoughError):
         train(grid(method=methods, seed=[0, 1], epochs=1, batch_size=16), blobs, threads=1)
+    assert learned == [16, 17]  # a last batch of one joins the one before it
     assert scored == [97]  # of 151 examples those to train on; 24 validate, 30 test

@@ -147,16 +147,13 @@ class Block:
             self.rehearse_step()
             self.rehearse_evaluation()
 
-    def rehearse_step(self) -> None:
-        """Take one step, to see what it needs; the block cannot train properly after that."""
-        self.epoch.begin(1, self.specs, self.data.train)
-        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[0]
-        self._step(end - start)
+    def rehearse_step(self, *, last: bool = False) -> None:
+        """Take one step, to see what it needs; the block cannot train properly after that.
 
-    def rehearse_last_step(self) -> None:
-        """Take the epoch's last step likewise, which is smaller and not recorded when it first comes."""
+        The `last` of an epoch may be smaller, and is not recorded when it first comes.
+        """
         self.epoch.begin(1, self.specs, self.data.train)
-        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[-1]
+        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[-1 if last else 0]
         self._step(end - start)
 
     def rehearse_evaluation(self) -> None:

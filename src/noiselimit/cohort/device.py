@@ -1,4 +1,4 @@
-"""Which device there is, and how many cores."""
+"""Which device there is, and how its memory is given back."""
 
 import gc
 import re

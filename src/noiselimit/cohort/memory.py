@@ -1,6 +1,7 @@
 """How many rows fit into a GPU's memory: measured on blocks of one and of two rows."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -48,5 +49,5 @@ def bytes_needed(make_block: Callable[[int], Block], count: int, device: torch.d
         work()
         return torch.cuda.max_memory_allocated(device) - settled
 
-    beside = max(peak_of(block.rehearse_last_step), peak_of(block.rehearse_evaluation))
+    beside = max(peak_of(partial(block.rehearse_step, last=True)), peak_of(block.rehearse_evaluation))
     return settled - before + peak_of(block.rehearse_step) + beside
