@@ -1,5 +1,6 @@
 """A reader never sees half a file, and a folder that cannot be written gets a sentence."""
 
+import fcntl
 import json
 import os
 
@@ -85,6 +86,37 @@ def test_json_is_readable_by_others(tmp_path):
         write_json(path, float("nan"))
     assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_killed_processes_left_of_a_file_goes_when_it_is_written_again(tmp_path):
+    (tmp_path / ".p.csv.abcd_123.tmp").write_text("half")
+    others = [".p.csv.ABCD.tmp", ".q.csv.abcd_123.tmp", "p.csv.abcd_123.tmp"]
+    for name in others:
+        (tmp_path / name).write_text("another's")
+    (tmp_path / ".p.csv.00000000.tmp").symlink_to(tmp_path / others[0])
+    (tmp_path / ".p.csv.11111111.tmp").mkdir()
+    with atomic_file(tmp_path / "p.csv") as alive, atomic_file(tmp_path / "p.csv") as second:
+        alive.write_text("first")  # two that are alive leave each other alone
+        second.write_text("second")
+    assert (tmp_path / "p.csv").read_text() == "first"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [*others, "p.csv", ".p.csv.00000000.tmp", ".p.csv.11111111.tmp"]
+    )
+
+
+def test_a_temporary_file_that_was_cleared_before_it_was_held_is_made_anew(tmp_path, monkeypatch):
+    real, taken = fcntl.flock, []
+
+    def flock(handle, how):
+        if not taken:
+            taken.extend(tmp_path.glob(".*.tmp"))
+            taken[0].unlink()
+        real(handle, how)
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    write_json(tmp_path / "file.json", 1)
+    assert len(taken) == 1
+    assert list(tmp_path.iterdir()) == [tmp_path / "file.json"]
 
 
 def test_what_killed_processes_left_is_cleared_and_nothing_else(tmp_path):

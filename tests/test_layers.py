@@ -10,7 +10,7 @@ import noiselimit
 PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
-    {"errors"},
+    {"errors", "temporaries"},
     {"files", "machine", "randomness", "registry", "information", "automatic"},
     {"locks"},
     {"data"},
@@ -31,6 +31,7 @@ LAYERS = [
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = {
     "errors",
+    "temporaries",
     "files",
     "locks",
     "machine",

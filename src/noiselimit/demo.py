@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from noiselimit.data.digits import digits
-from noiselimit.files import clear_leftovers, write_json
+from noiselimit.files import write_json
 from noiselimit.grids import grid
 from noiselimit.locks import folder_lock
 from noiselimit.report import write_report
@@ -40,7 +40,6 @@ def run_demo(
     """Train, and write into `out` the run folders, summary.json and report.html."""
     data = digits()
     with folder_lock(out):
-        clear_leftovers(out, r"summary\.json|report\.html")
         runs = train(demo_specs(seeds, epochs), data, out=out, device=device, progress=progress)
         write_json(out / "summary.json", summary(runs))
         write_report(out / "report.html", make_report("Digits with 40 % wrong labels", runs, data))

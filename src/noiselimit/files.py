@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,25 +10,30 @@ from pathlib import Path
 from typing import Any
 
 from noiselimit.errors import InputError
+from noiselimit.temporaries import clear_abandoned, held_temporary, is_leftover
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to; it becomes `path` when the block ends without an exception."""
+    """Yield a temporary path to write to; it becomes `path` when the block ends without an exception.
+
+    What killed processes left of the same file is removed first, where the system has locks (not on Windows).
+    """
     parent = make_folder(path.parent)
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder; name a file.")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=parent)
-    os.close(handle)
-    temporary = Path(name)
+    clear_abandoned(path)
+    handle, temporary = held_temporary(path)
     try:
         yield temporary
         _sync(temporary)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
-        _sync_folder(parent)
+        sync_folder(parent)
     finally:
         temporary.unlink(missing_ok=True)
+        if handle is not None:
+            os.close(handle)
 
 
 @contextmanager
@@ -43,17 +47,17 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             file.chmod(0o666 & ~_umask())  # some writers keep their files to themselves
             _sync(file)
         temporary.chmod(0o777 & ~_umask())
-        _sync_folder(temporary)
+        sync_folder(temporary)
         temporary.rename(path)
-        _sync_folder(parent)
+        sync_folder(parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def clear_leftovers(parent: Path, name: str) -> None:
-    """Remove what killed processes left of files and folders whose names match; nobody may write one now."""
+    """Remove what killed processes left of folders whose names match; nobody may write one now."""
     for entry in parent.glob(".*.tmp"):
-        if re.fullmatch(rf"\.(?:{name})\.[a-z0-9_]{{8}}\.tmp", entry.name):
+        if is_leftover(entry, name):
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             else:
@@ -70,6 +74,12 @@ def make_folder(path: Path) -> Path:
         reason = error.strerror or error
         raise InputError(f"cannot write to folder {path} ({reason}): choose another one.") from None
     return path
+
+
+def refuse_link(path: Path) -> None:
+    """Complain of a link where a folder of ours belongs: what it leads to is somebody else's."""
+    if path.is_symlink():
+        raise InputError(f"{path} is a link, which is not followed: delete it.")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -89,7 +99,7 @@ def _sync(path: Path) -> None:
         os.fsync(stream.fileno())
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
     """Force the names in a folder to disk, where the system lets one do that."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import stat
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,19 @@ def test_a_disk_that_fills_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match="No space left"):
         write_tensors(tmp_path, "s", {"a": torch.ones(3)}, {})
     assert list(tmp_path.iterdir()) == [older]
+
+
+def test_a_file_system_that_cannot_sync_folders_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    path = write_tensors(tmp_path, "s", {"a": torch.ones(3)}, {})
+    assert is_whole(path)
+    assert list(tmp_path.iterdir()) == [path]

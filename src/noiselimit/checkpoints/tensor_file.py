@@ -15,6 +15,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from noiselimit.files import sync_folder
+
 SUFFIX = ".safetensors"
 TEMPORARY = ".tmp"
 READ_AT_ONCE = 2**20  # bytes
@@ -53,7 +55,7 @@ def write_tensors(
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    _sync_folder(folder)
+    sync_folder(folder)
     return path
 
 
@@ -94,13 +96,3 @@ def _pieces(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Itera
         flat = tensors[name].contiguous().reshape(-1)
         if flat.numel():
             yield memoryview(flat.view(torch.uint8).numpy().data)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force the new name to disk, where a folder can be opened for that."""
-    with suppress(PermissionError):  # Windows
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from noiselimit.cli.bench_interrupted import held_results
 from noiselimit.cli.interrupted import Interrupted
 from noiselimit.cli.options import DataDir, Device, Graphs, Json, Kernels, Quiet, names, numbers
+from noiselimit.locks import file_lock
 
 
 def detection(
@@ -84,7 +84,7 @@ def detection(
         left_out = () if without is None else tuple(several("without", without))
         wanted = Wanted(problems, how, quick, left_out)
         try:
-            with held_results(out), bench_news(quiet) as tell:
+            with file_lock(out), bench_news(quiet) as tell:
                 content = compare_detection(wanted, out, save_probabilities, tell)
         except KeyboardInterrupt:
             raise Interrupted("rows that are done are kept, and the same command goes on") from None

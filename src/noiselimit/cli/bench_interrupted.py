@@ -1,21 +1,11 @@
 """What Ctrl-C leaves of a bench: the file as it was after the last measurement, which is not gone on with."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from noiselimit.cli.interrupted import Interrupted
-from noiselimit.files import clear_leftovers
 from noiselimit.locks import file_lock
-
-
-@contextmanager
-def held_results(out: Path) -> Iterator[None]:
-    """Keep other processes from writing `out`, and clear away what dead ones left of it half written."""
-    with file_lock(out):
-        clear_leftovers(out.parent, re.escape(out.name))
-        yield
 
 
 @contextmanager
@@ -23,7 +13,7 @@ def told_what_is_kept(out: Path) -> Iterator[None]:
     """Say on Ctrl-C whether `out` was written since; an older file of that name does not count."""
     before = _stamp(out)
     try:
-        with held_results(out):
+        with file_lock(out):
             yield
     except KeyboardInterrupt:
         kept = "nothing was written yet" if _stamp(out) == before else f"what was measured is in {out}"

@@ -23,7 +23,6 @@ from noiselimit.cli.options import (
     names,
     numbers,
 )
-from noiselimit.cli.resume import FILE as REMEMBERED
 from noiselimit.cli.resume import read_resume, remembered
 
 
@@ -152,7 +151,6 @@ def train(
     as one cohort. At the end a star marks the setting that the validation labels choose.
     """
     import json
-    import re
 
     from noiselimit.checkpoints.interval import parse_interval
     from noiselimit.cli.news import download_news, print_notes, training_news
@@ -161,7 +159,6 @@ def train(
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
-    from noiselimit.files import clear_leftovers
     from noiselimit.grids import grid, refuse_idle
     from noiselimit.locks import folder_lock
     from noiselimit.report import write_report
@@ -211,7 +208,6 @@ def train(
     print_notes(data_set)
     specs = grid(**{**data_set.defaults, **choices})
     with folder_lock(out):
-        clear_leftovers(out, rf"report\.html|{re.escape(REMEMBERED)}")
         there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
         with training_news(quiet) as news, remembered(context.params, out, news) as progress:
             runs = train_runs(
