@@ -1,8 +1,9 @@
 """One process at a time works in a folder, or on a file, by a lock that dies with its holder.
 
-It is the system's (flock) on the file .lock in the folder, or .NAME.lock beside the file, which names the
-holder. Whatever ends the holder frees it: a file that a killed process left stands in nobody's way, and goes
-with the next who holds it. Where the system (Windows) or the file system has no such locks there is none.
+It is the system's (flock) on the file .lock in the folder, or .NAME.lock beside what is replaced as a whole,
+which names the holder. Whatever ends the holder frees it: a file that a killed process left stands in
+nobody's way, and goes with the next who holds it. Where the system (Windows) or the file system has no such
+locks there is none.
 """
 
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from noiselimit.errors import InputError
 from noiselimit.files import make_folder
+from noiselimit.temporaries import is_named
 
 if sys.platform != "win32":
     import fcntl
@@ -29,19 +31,22 @@ _held: dict[str, tuple[int, int]] = {}
 
 
 @contextmanager
-def folder_lock(folder: Path, called: Path | None = None) -> Iterator[None]:
-    """Hold the folder, which is made if need be; refuse, by this name, if another process has it for long.
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Hold the folder, which is made if need be and must not be moved; refuse if others have it for long.
 
     Who holds it may ask for it again. Folders that were made and stay empty are removed in the end.
     """
-    with _lock(folder / FILE, f"{called or folder} is in use by", "choose another folder"):
+    with _lock(folder / FILE, f"{folder} is in use by", "choose another folder"):
         yield
 
 
 @contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """Hold a file that is written again and again, and may not be there yet, in the same way."""
-    with _lock(path.parent / f".{path.name}{FILE}", f"{path} is in use by", "name another file"):
+def file_lock(path: Path, *, called: Path | None = None, remedy: str = "name another file") -> Iterator[None]:
+    """Hold a file or folder that is replaced as a whole, and may not be there yet, in the same way.
+
+    Who is refused hears of it by the name that it is `called`.
+    """
+    with _lock(path.parent / f".{path.name}{FILE}", f"{called or path} is in use by", remedy):
         yield
 
 
@@ -60,8 +65,9 @@ def _lock(file: Path, complaint: str, remedy: str) -> Iterator[None]:
     finally:
         if handle is not None:
             del _held[place]
-            with suppress(OSError):
-                file.unlink()  # before the lock goes: then nobody holds a file without a name
+            if is_named(handle, file):  # else it is another's, who found none here
+                with suppress(OSError):
+                    file.unlink()  # before the lock goes: then nobody holds a file without a name
             os.close(handle)
         for each in made:
             with suppress(OSError):
@@ -93,20 +99,12 @@ def _acquired(file: Path, made: list[Path], complaint: str, remedy: str) -> int 
         except OSError:
             os.close(handle)
             return None
-        if _is_named(handle, file):
+        if is_named(handle, file):
             with suppress(OSError):  # a full disk
                 os.ftruncate(handle, 0)
                 os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
             return handle
         os.close(handle)
-
-
-def _is_named(handle: int, path: Path) -> bool:
-    """Whether the file still has this name, which a holder removes when it ends."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except OSError:
-        return False
 
 
 def _holder(handle: int) -> str:

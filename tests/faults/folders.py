@@ -14,7 +14,7 @@ CIRCUMSTANCES = {"cohort", "cohort_seconds", "seconds", "cpu_seconds", "peak_mem
 """What may differ: how long it took, when it was, and who trained beside whom."""
 
 
-UNFINISHED = re.compile(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.(rows\.json\.)?lock$")
+UNFINISHED = re.compile(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.((rows\.json|found)\.)?lock$")
 """Names of what is being written, and of locks."""
 
 
@@ -58,10 +58,7 @@ def half_done(folder: Path, expected: Snapshot) -> list[str]:
     wrong = []
     for path in files(folder):
         name = str(path.relative_to(folder))
-        if (
-            re.search(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.(rows\.json\.)?lock$", name)
-            or path.is_dir()
-        ):
+        if UNFINISHED.search(name) or path.is_dir():
             continue
         if "/.checkpoints/" in name:
             wrong += [] if is_whole(path) else [f"{name} is not whole"]

@@ -22,13 +22,57 @@ from noiselimit.training import train
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from noiselimit.locks import folder_lock
+from noiselimit.locks import file_lock, folder_lock
 
-with folder_lock(Path(sys.argv[1])):
+lock = file_lock if "file" in sys.argv else folder_lock
+with lock(Path(sys.argv[1])):
     if "child" in sys.argv and os.fork() == 0:
         time.sleep(120)  # outlives its parent, and must not hold what that held
     print(os.getpid(), flush=True)
     time.sleep(120)
+"""
+AUDITS = """
+import fcntl, os, sys, time
+from pathlib import Path
+from noiselimit import locks
+from noiselimit.cli.audit_unfinished import unfinished_folder
+
+locks.PATIENCE = 60
+inside = Path(sys.argv[1], "inside")
+
+
+def hold(round):
+    with unfinished_folder(Path(sys.argv[1], "found")) as folder:
+        with inside.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where another is inside
+            for name in range(50):  # removing them takes a while
+                (folder / str(name)).mkdir(parents=True)
+                (folder / str(name) / "metrics.json").write_text("{}")
+            if round % 4 == 3:
+                raise ZeroDivisionError  # then nothing is worth keeping
+
+
+def work():
+    for round in range(10):
+        try:
+            hold(round)
+        except ZeroDivisionError:
+            pass
+        time.sleep(0.002)
+
+
+children = []
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        except BaseException as error:
+            print(repr(error), flush=True)
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
 """
 
 
@@ -66,11 +110,11 @@ def test_a_second_process_is_refused_with_the_folder_and_the_holder(blobs: DataS
 
 
 @pytest.mark.parametrize(
-    ("typed", "held"),
+    ("typed", "way"),
     [
-        ("train --data digits --epochs 1 --out found", "found"),
-        ("demo --out found", "found"),
-        ("audit digits --epochs 1 --out found", ".found.unfinished"),
+        ("train --data digits --epochs 1 --out found", "folder"),
+        ("demo --out found", "folder"),
+        ("audit digits --epochs 1 --out found", "file"),
     ],
 )
 def test_commands_are_refused_too(
@@ -78,10 +122,10 @@ def test_commands_are_refused_too(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     typed: str,
-    held: str,
+    way: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with holding(tmp_path / held) as process:
+    with holding(tmp_path / "found", way) as process:
         assert command_line([*typed.split(), "--quiet"]) == 2
     assert capsys.readouterr().err == (
         f"noiselimit: found is in use by process {process.pid}: "
@@ -160,6 +204,22 @@ def test_a_file_is_held_in_the_same_way(tmp_path: Path) -> None:
             f"{out} is in use by process {os.getpid()}: wait until it ends, or name another file."
         ]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_audits_of_one_name_are_never_two_at_a_time(tmp_path: Path) -> None:
+    """Each moves away, or removes, what it has kept while others wait."""
+    command = [sys.executable, "-c", AUDITS, str(tmp_path)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert answer.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+
+
+def test_who_ends_leaves_the_lock_of_another_alone(tmp_path: Path) -> None:
+    """As when somebody has deleted the file, and the next has found none."""
+    with folder_lock(tmp_path):
+        (tmp_path / FILE).unlink()
+        (tmp_path / FILE).write_text("another's")
+    assert (tmp_path / FILE).read_text() == "another's"
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What an audit leaves behind: a folder with a table of label issues and the probabilities it rests on."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,9 +22,12 @@ from noiselimit.audit.quality import pieces
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder
+from noiselimit.temporaries import is_leftover
 
 PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
 LABELS = ("given_label", "predicted_label")
+OLD = "old"
+"""Name, in a temporary folder, of an audit that is being replaced."""
 WRITTEN = frozenset({PARQUET, CSV, PRED_PROBS, REPORT})
 
 
@@ -121,7 +125,7 @@ def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
         return
     # The old one is moved aside only once the new one is complete, and comes back should that fail.
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent) as beside:
-        new, old = Path(beside, "new"), Path(beside, "old")
+        new, old = Path(beside, "new"), Path(beside, OLD)
         with atomic_folder(new) as temporary:
             yield temporary
         check_audit_folder(folder, overwrite=True)  # somebody may have put something there meanwhile
@@ -138,6 +142,13 @@ def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
                 old.rename(folder)
             raise
         shutil.rmtree(old, ignore_errors=True)
+
+
+def put_back(folder: Path) -> None:
+    """Give an older audit its name again, if who replaced it was killed before the new one had that."""
+    for entry in folder.parent.iterdir():
+        if is_leftover(entry, re.escape(folder.name)) and (entry / OLD).is_dir() and not folder.exists():
+            (entry / OLD).rename(folder)
 
 
 def _write_probabilities(path: Path, probabilities: npt.NDArray[np.floating[Any]]) -> None:

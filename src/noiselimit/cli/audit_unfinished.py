@@ -9,9 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from noiselimit.audit.write import put_back
 from noiselimit.cli.interrupted import Interrupted
-from noiselimit.files import clear_leftovers, write_json
-from noiselimit.locks import folder_lock
+from noiselimit.files import clear_leftovers, refuse_link, write_json
+from noiselimit.locks import file_lock
 
 WRITING = ".writing.json"
 """The options of a command that has begun to write its audit, which it may replace when it goes on."""
@@ -26,7 +27,8 @@ def unfinished_folder(folder: Path) -> Iterator[Path]:
     Meanwhile no other audit writes the same folder.
     """
     place, unfinished = _places(folder)
-    with folder_lock(unfinished, called=folder):
+    with _held(place, folder):
+        refuse_link(unfinished)
         try:
             yield unfinished
         except KeyboardInterrupt:
@@ -48,17 +50,35 @@ def begin_to_write(unfinished: Path, options: Mapping[str, Any]) -> None:
 def has_begun_to_write(folder: Path, options: Mapping[str, Any]) -> bool:
     """Whether this very command was killed while it wrote its audit, or just after.
 
-    One that was killed when it had done everything is only tidied up after.
+    An older audit that one was about to replace is put back; one that was killed when it had done everything
+    is only tidied up after.
     """
     place, unfinished = _places(folder)
+    if _has_company(place):
+        with _held(place, folder):
+            put_back(place)
+            if place.is_dir():
+                clear_leftovers(place.parent, re.escape(place.name))
     if not place.is_dir():
         return False
-    if any(place.parent.glob(f".{place.name}.*.tmp")):
-        with folder_lock(unfinished, called=folder):
-            clear_leftovers(place.parent, re.escape(place.name))
     try:
         return bool(json.loads((unfinished / WRITING).read_text("utf-8")) == _text(options))
     except (OSError, ValueError, RecursionError):
+        return False
+
+
+@contextmanager
+def _held(place: Path, called: Path) -> Iterator[None]:
+    """Keep other audits from `place`, by a lock that lies outside of all that is moved."""
+    with file_lock(place, called=called, remedy="choose another folder"):
+        yield
+
+
+def _has_company(place: Path) -> bool:
+    """Whether something lies beside it that an audit of it may have left."""
+    try:
+        return any(entry.name.startswith(f".{place.name}.") for entry in place.parent.iterdir())
+    except OSError:
         return False
 
 
