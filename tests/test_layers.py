@@ -11,7 +11,7 @@ PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
     {"errors", "temporaries"},
-    {"files", "machine", "randomness", "registry", "information", "automatic"},
+    {"opening", "files", "machine", "randomness", "registry", "information", "automatic"},
     {"locks"},
     {"data"},
     {"noise", "split", "hold_out"},
@@ -32,6 +32,7 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = {
     "errors",
     "temporaries",
+    "opening",
     "files",
     "locks",
     "machine",

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noiselimit.data import parquet_pages
 from noiselimit.data.parquet import read_parquet
+from noiselimit.data.parquet_pages import Page, pages
 from noiselimit.errors import InputError
 
 
@@ -33,6 +35,61 @@ def test_what_pyarrow_wrote(tmp_path_factory, texts, number, large, rows):
     found = read_parquet(path)
     assert found.schema == table.schema
     assert found.to_pydict() == table.to_pydict()
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("encoding", [None, "PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+def test_every_encoding_of_texts(tmp_path, version, encoding, compression):
+    texts = [None if row % 7 == 0 else f"name {row // 3}" for row in range(5000)]
+    table = pyarrow.table(
+        {"x": range(5000), "text": texts, "view": pyarrow.array(texts, pyarrow.string_view())}
+    )
+    how = {} if encoding is None else {"column_encoding": {"text": encoding}}
+    pyarrow.parquet.write_table(
+        table,
+        tmp_path / "a.parquet",
+        row_group_size=2000,
+        data_page_size=4096,
+        use_dictionary=encoding is None,
+        data_page_version=version,
+        compression=compression,
+        **how,
+    )
+    assert read_parquet(tmp_path / "a.parquet").equals(table)
+    metadata = pyarrow.parquet.read_metadata(tmp_path / "a.parquet")
+    unpacked = sum(page.unpacked for *_, page in pages(tmp_path / "a.parquet", metadata))
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    told = sum(group.total_byte_size for group in groups)  # which counts the headers too
+    assert 0.9 * told < unpacked < told
+
+
+def test_headers_of_pages_that_are_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"a": range(100)}), path, use_dictionary=False)
+    metadata = pyarrow.parquet.read_metadata(path)
+    whole = path.read_bytes()
+    (page,) = (page for *_, page in pages(path, metadata))
+    assert page == Page(unpacked=page.unpacked, encoding=0)
+    for header in (
+        b"\x15\x00\x15\x01\x15\x02\x00",  # sizes below 0
+        b"\x15\x00\x15\x02\x05\x04\x02\x15\x02\x00",  # a field twice
+        b"\x15\x00\x15\x02\x05\x84\x80\x08\x02\x15\x02\x00",  # the same field beyond 16 bits
+        b"\x19\x1c\x00",  # a list
+        b"\x1c\x1c\x1c\x1c\x1c\x1c\x00",  # structs without end
+        b"\x15\x00\x15" + b"\xff" * 12,  # a number without end
+        b"\x15\x00\x00",  # no sizes
+    ):
+        path.write_bytes(whole[:4] + header + whole[4 + len(header) :])
+        with pytest.raises(ValueError, match="the header of a page is damaged"):
+            list(pages(path, metadata))
+
+
+def test_pages_without_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_pages, "MOST_PAGES", 3)
+    pyarrow.parquet.write_table(pyarrow.table({"a": range(100)}), tmp_path / "a.parquet", row_group_size=20)
+    with pytest.raises(ValueError, match="more than 3 pages"):
+        read_parquet(tmp_path / "a.parquet")
 
 
 def test_pandas_notes_are_kept(tmp_path: Path) -> None:

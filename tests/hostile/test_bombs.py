@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -16,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
-from noiselimit.data import bombs, sizes
+from noiselimit.data import bombs, parquet, sizes
 from noiselimit.data.decoding import read_header
 from noiselimit.data.idx import read_idx
 from noiselimit.data.npz import read_npz
@@ -89,14 +90,26 @@ def test_npz_that_lists_one_member_often(tmp_path: Path, monkeypatch: pytest.Mon
 # No limit on these: pyarrow starts threads, as many as there are cores, and each asks for room of its own.
 
 
-def parquet(path: Path, column: pyarrow.Array | pyarrow.ChunkedArray) -> None:
+@contextmanager
+def most_allocated() -> Iterator[Callable[[], int]]:
+    """The most bytes that pyarrow held at any moment inside."""
+    before = pyarrow.default_memory_pool()
+    fresh = pyarrow.proxy_memory_pool(pyarrow.system_memory_pool())
+    pyarrow.set_memory_pool(fresh)
+    try:
+        yield lambda: fresh.max_memory() or 0
+    finally:
+        pyarrow.set_memory_pool(before)
+
+
+def write(path: Path, column: pyarrow.Array | pyarrow.ChunkedArray) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"x": column}), path)
     assert path.stat().st_size < MIB
 
 
 def test_parquet_of_one_number_a_million_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "ALWAYS", 4 * MIB)
-    parquet(tmp_path / "a.parquet", pyarrow.array(np.zeros(2**20, np.int64)))
+    write(tmp_path / "a.parquet", pyarrow.array(np.zeros(2**20, np.int64)))
     with pytest.raises(InputError, match="bytes would become 8,388,608 in memory"):
         read_table_file(tmp_path / "a.parquet")
 
@@ -105,11 +118,55 @@ def test_parquet_of_one_long_text_many_times(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(sizes, "ALWAYS", 4 * MIB)
     text = np.random.default_rng(0).bytes(2**16).hex()
     pieces = [pyarrow.array([text] * 100)] * 200  # one copy of a hundred, written as numbers of one text
-    parquet(tmp_path / "a.parquet", pyarrow.chunked_array(pieces))
+    write(tmp_path / "a.parquet", pyarrow.chunked_array(pieces))
     before = pyarrow.total_allocated_bytes()
     with pytest.raises(InputError, match="bytes would become 2,6"):
         read_table_file(tmp_path / "a.parquet")
     assert pyarrow.total_allocated_bytes() - before < 64 * MIB
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"column_encoding": {"x": "DELTA_BYTE_ARRAY"}},
+        {"data_page_version": "2.0"},
+        {"compression": "gzip"},
+    ],
+    ids=["plain", "differences", "second version", "gzip"],
+)
+def test_parquet_of_long_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]) -> None:
+    """What the pages become is known before one of them is unpacked; of differences, before many are."""
+    monkeypatch.setattr(sizes, "ALWAYS", 4 * MIB)
+    monkeypatch.setattr(parquet, "AT_ONCE", MIB)
+    texts = pyarrow.array(["0" * MIB + str(number) for number in range(200)])
+    options = {"compression": "zstd", "use_dictionary": False, "row_group_size": 50, **how}
+    pyarrow.parquet.write_table(pyarrow.table({"x": texts}), tmp_path / "a.parquet", **options)
+    with most_allocated() as most, pytest.raises(InputError, match=r"bytes would become [\d,]+ in memory"):
+        read_table_file(tmp_path / "a.parquet")
+    assert most() < (64 * MIB if "column_encoding" in how else MIB)
+
+
+@pytest.mark.parametrize("kind", [pyarrow.string_view(), pyarrow.json_()], ids=str)
+def test_parquet_of_texts_that_cannot_be_numbered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pyarrow.DataType
+) -> None:
+    monkeypatch.setattr(sizes, "ALWAYS", 4 * MIB)
+    monkeypatch.setattr(parquet, "AT_ONCE", 4 * MIB)
+    text = pyarrow.array([np.random.default_rng(0).bytes(2**16).hex()] * 100)
+    piece = pyarrow.ExtensionArray.from_storage(kind, text) if kind == pyarrow.json_() else text.cast(kind)
+    write(tmp_path / "a.parquet", pyarrow.chunked_array([piece] * 50))
+    with most_allocated() as most, pytest.raises(InputError, match=r"bytes would become [\d,]+ in memory"):
+        read_table_file(tmp_path / "a.parquet")
+    assert most() < 64 * MIB
+
+
+def test_parquet_of_wide_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "ALWAYS", 4 * MIB)
+    wide = pyarrow.array([bytes(2**16)] * 1000, pyarrow.binary(2**16))
+    write(tmp_path / "a.parquet", wide)
+    with pytest.raises(InputError, match=r"bytes would become 65,5"):
+        read_table_file(tmp_path / "a.parquet")
 
 
 def png(width: int, height: int, content: bytes = b"") -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 from noiselimit.audit.fixes import Fixes
 from noiselimit.data.table_file import separator
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 
 BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -20,7 +21,7 @@ def clean_csv(source: Path, target: Path, fixes: Fixes, label: str) -> None:
     """Lines that stay are copied as they are, with their ends; a new label replaces its cell alone."""
     if source.stat().st_size == 0:  # which cannot be mapped
         raise InputError(f"{source}: the file is empty; audit the file as it is now.")
-    with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+    with open_regular(source) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         cells = _Cells(source)
         records = cells.records(text)
         header = next(records, (0, 0, 0))

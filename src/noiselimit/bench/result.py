@@ -6,6 +6,7 @@ from typing import Any
 
 from noiselimit.errors import InputError
 from noiselimit.files import make_folder
+from noiselimit.opening import read_small_text
 
 KIND = "noiselimit bench"
 SCHEMA = 1
@@ -19,8 +20,8 @@ def read_bench(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path} is no file: name one that 'noiselimit bench' wrote.")
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError):
+        content = json.loads(read_small_text(path))
+    except (OSError, ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError(f"{path} is no bench file: name one that 'noiselimit bench' wrote.")

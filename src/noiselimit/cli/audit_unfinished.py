@@ -13,6 +13,7 @@ from noiselimit.audit.write import put_back
 from noiselimit.cli.interrupted import Interrupted
 from noiselimit.files import clear_leftovers, refuse_link, write_json
 from noiselimit.locks import file_lock
+from noiselimit.opening import read_small_text
 
 WRITING = ".writing.json"
 """The options of a command that has begun to write its audit, which it may replace when it goes on."""
@@ -62,7 +63,7 @@ def has_begun_to_write(folder: Path, options: Mapping[str, Any]) -> bool:
     if not place.is_dir():
         return False
     try:
-        return bool(json.loads((unfinished / WRITING).read_text("utf-8")) == _text(options))
+        return bool(json.loads(read_small_text(unfinished / WRITING)) == _text(options))
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -111,6 +112,6 @@ def _tidied(unfinished: Path) -> bool:
 
 def _succeeded(metrics: Path) -> bool:
     try:
-        return bool(json.loads(metrics.read_text("utf-8"))["failure"] is None)
+        return bool(json.loads(read_small_text(metrics))["failure"] is None)
     except (OSError, ValueError, LookupError, TypeError):
         return False

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from noiselimit.errors import InputError, unknown
+from noiselimit.opening import read_small_text
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -14,7 +15,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(read_small_text(path))
     except OSError as error:
         raise InputError(f"cannot read {path} ({error.strerror}): check the path of --config.") from None
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested beyond reason

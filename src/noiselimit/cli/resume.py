@@ -10,6 +10,7 @@ import typer
 
 from noiselimit.errors import InputError
 from noiselimit.files import write_json
+from noiselimit.opening import read_small_text
 
 if TYPE_CHECKING:
     from noiselimit.training import Progress
@@ -28,7 +29,7 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
         folder = folder.parent  # a run's own folder was named
     path = folder / FILE
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json.loads(read_small_text(path))
         typed, where, written = content["options"], content["folder"], content["format"]
         known = {parameter.name for parameter in context.command.params} - _NOT_REMEMBERED
         fitting = written == FORMAT and typed.keys() <= known

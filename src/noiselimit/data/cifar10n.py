@@ -16,6 +16,7 @@ from noiselimit.data.npz import UNREADABLE, read_arrays
 from noiselimit.data.safe_pickle import MOST_BYTES, plain_value
 from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 
 FOLDERS = ("cifar10n", "cifar-10n")
 CLEAN = "clean_label"
@@ -119,7 +120,7 @@ def _read_labels(path: Path) -> Mapping[str, Any]:
 
 def _read_official(path: Path) -> dict[Any, Any]:
     """What torch saved: a pickle in a zip file. Its arrays are NumPy's, so the pickle holds them whole."""
-    with zipfile.ZipFile(path) as members:
+    with open_regular(path) as file, zipfile.ZipFile(file) as members:
         require_modest(path, sum(info.file_size for info in members.infolist()))
         names = (name for name in members.namelist() if name.endswith("/data.pkl"))
         with members.open(next(names, "data.pkl")) as member:

@@ -4,6 +4,7 @@ Its authors (Xiao et al. 2015) hand it out on request: lists of keys, which are 
 keys with labels, and the folder `images`. The lists may also lie in a folder `annotations`, too.
 """
 
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from noiselimit.data.paths import Paths
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 
 CATEGORIES = "category_names_eng.txt"
 TRAIN_KEYS = "noisy_train_key_list.txt"
@@ -101,7 +103,7 @@ class _Lists:
         """Numbered lines that are not blank, without the space around them."""
         path = self.folder / name
         try:
-            with path.open(encoding="utf-8") as file:
+            with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
                 for position, line in enumerate(file, 1):
                     if text := line.strip():
                         yield position, text

@@ -13,6 +13,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from noiselimit.data.bombs import refuse_bomb, room_for, webp_pixels
 from noiselimit.data.lazy import PADDING, View
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 
 ORIENTATION = 0x0112  # the EXIF tag; from 5 on, height and width change places
 WIDE_GREY = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # 16 bits a pixel, which Pillow would clip at 255
@@ -117,7 +118,7 @@ def check_picture(path: bytes) -> None:
 def _opened(path: bytes) -> Iterator[Image.Image]:
     """The picture in the file; whatever goes wrong with it inside the block is said in one sentence."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             refuse_bomb(webp_pixels(file.read(32)))  # the one format that Pillow allocates when it opens it
             file.seek(0)
             with Image.open(file, formats=FORMATS) as image, room_for(image.width * image.height):

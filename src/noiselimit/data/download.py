@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
+from noiselimit.opening import open_regular
 
 PIECE = 2**20  # read in pieces, so that memory does not grow with what a server sends
 TIMEOUT = 30.0  # seconds without an answer
@@ -57,7 +58,7 @@ def download(file: Published, path: Path, progress: Progress | None = None) -> N
 def has_digest(path: Path, digest: str, most_bytes: int, *, unpacked: bool = False) -> bool:
     """Whether the file is there and whole."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return _digest(stream, digest, most_bytes, unpacked) == digest
     except DAMAGED:
         return False

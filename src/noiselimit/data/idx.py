@@ -13,6 +13,7 @@ import numpy.typing as npt
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 MOST_DIMENSIONS = 32
@@ -24,7 +25,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 def read_idx(path: Path) -> npt.NDArray[Any]:
     """The array in an idx file, plain or compressed with gzip, in the machine's byte order."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             compressed = file.read(2) == GZIP_MAGIC
             file.seek(0)
             if not compressed:

@@ -21,6 +21,7 @@ from noiselimit.data.npy import MAGIC, read_npy
 from noiselimit.data.reading import Reading
 from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 
 INPUTS = ("inputs", "X")
 LABELS = ("labels", "y")
@@ -123,7 +124,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 def _open(path: Path) -> Iterator[_Archive]:
     with ExitStack() as stack:
         try:
-            stream = stack.enter_context(path.open("rb"))
+            stream = stack.enter_context(open_regular(path))
             is_array = stream.read(len(MAGIC)) == MAGIC
             file = None if is_array else stack.enter_context(zipfile.ZipFile(stream))
             members = [] if file is None else file.infolist()

@@ -1,14 +1,18 @@
 """Parquet files, read so that what a few bytes stand for a million times does not fill the memory."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
 
+from noiselimit.data.parquet_pages import DIFFERENCES, LENGTHS, pages
 from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
+from noiselimit.opening import require_regular
 
 DAMAGED = (
     pyarrow.ArrowException,
@@ -22,6 +26,8 @@ DAMAGED = (
     RecursionError,
 )
 """What pyarrow raises for damaged files, and in making pandas' tables of them."""
+AT_ONCE = 2**28
+"""Bytes that rows with texts of unknown length may become before they are counted."""
 
 
 def read_parquet(path: Path) -> pyarrow.Table:
@@ -29,19 +35,16 @@ def read_parquet(path: Path) -> pyarrow.Table:
 
     Texts are read as numbers of distinct ones, as files have them, and written out when their sum is known.
     """
+    require_regular(path)
     with pyarrow.parquet.ParquetFile(path) as file:
-        schema = file.schema_arrow
-        declared = file.metadata.num_rows * sum(map(_width, schema.types))
-    require_modest(path, declared)
+        schema, metadata = file.schema_arrow, file.metadata
     for field in schema:
         if pyarrow.types.is_nested(field.type):
             raise InputError(
                 f"{path}: column '{field.name}' has type {str(field.type)[:40]}; give numbers or text, or "
                 "remove the column."
             )
-    texts = [field.name for field in schema if _is_text(field.type)]
-    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
-        content = file.read()
+    content = _read(path, schema, _require_modest_pages(path, metadata, schema))
     content.validate(full=True)  # text in a damaged file need not be text
     written_out = sum(length for column in content.columns for length in _lengths(column))
     require_modest(path, content.nbytes + written_out)
@@ -55,6 +58,64 @@ def read_parquet(path: Path) -> pyarrow.Table:
     return content
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """What the pages tell of columns, each by its place."""
+
+    plain: frozenset[int]
+    """Which cannot be read as numbers of distinct values."""
+    longest: int
+    """How long the texts of a row can be where that cannot be told from the sizes of pages; 0: it can."""
+
+
+def _require_modest_pages(
+    path: Path, metadata: pyarrow.parquet.FileMetaData, schema: pyarrow.Schema
+) -> _Columns:
+    """Refuse what would fill the memory, before any page is unpacked."""
+    cells: Counter[tuple[int, int]] = Counter()
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group)
+        for place, kind in enumerate(schema.types):
+            width = max(_width(kind), metadata.schema.column(place).length)
+            cells[group, place] = max(rows.num_rows, rows.column(place).num_values) * width
+    require_modest(path, cells.total())
+    unpacked: Counter[tuple[int, int]] = Counter()
+    encodings: dict[int, set[int | None]] = defaultdict(set)
+    for group, place, page in pages(path, metadata):
+        unpacked[group, place] += page.unpacked
+        encodings[place].add(page.encoding)
+    require_modest(path, (cells | unpacked).total())
+    plain = {
+        place
+        for place, kind in enumerate(schema.types)
+        if metadata.schema.column(place).physical_type == "BYTE_ARRAY"
+        and (encodings[place] & {LENGTHS, DIFFERENCES} or not _can_be_numbered(kind))
+    }
+    growing = {place for place in plain if encodings[place] & {None, DIFFERENCES}}
+    groups = range(metadata.num_row_groups)
+    longest = sum(max(unpacked[group, place] for group in groups) for place in growing)
+    return _Columns(frozenset(plain), longest)
+
+
+def _read(path: Path, schema: pyarrow.Schema, columns: _Columns) -> pyarrow.Table:
+    """The columns as they are in the file; where texts grow in reading, a few rows at a time."""
+    texts = [
+        field.name
+        for place, field in enumerate(schema)
+        if _is_text(field.type) and place not in columns.plain
+    ]
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+        if not columns.longest:
+            return file.read()
+        batches: list[pyarrow.RecordBatch] = []
+        total = 0
+        for batch in file.iter_batches(max(AT_ONCE // columns.longest, 1)):
+            total += batch.nbytes
+            require_modest(path, total)
+            batches.append(batch)
+        return pyarrow.Table.from_batches(batches, file.schema_arrow)
+
+
 def _is_text(kind: pyarrow.DataType) -> bool:
     return any(
         test(kind)
@@ -65,6 +126,11 @@ def _is_text(kind: pyarrow.DataType) -> bool:
             pyarrow.types.is_large_binary,
         )
     )
+
+
+def _can_be_numbered(kind: pyarrow.DataType) -> bool:
+    """Whether pyarrow reads texts of the type as numbers of distinct ones, where the file has them so."""
+    return _is_text(kind) or pyarrow.types.is_dictionary(kind)
 
 
 def _width(kind: pyarrow.DataType) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from noiselimit.data.pickle_machine import Machine, NotPlainError
 from noiselimit.errors import InputError
+from noiselimit.opening import read_bytes
 
 MOST_BYTES = 512 * 2**20  # CIFAR-100's training file, the largest that is read so, has 155 MB
 MOST_STEPS = 2_000_000  # that file takes 300,000; a step may allocate some hundred bytes
@@ -22,11 +23,9 @@ DAMAGED = (ValueError, TypeError, KeyError, IndexError, OverflowError)
 def read_pickle(path: Path) -> Any:
     """The value in a pickle file; text that Python 2 wrote comes as bytes."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path}: the file has more than {MOST_BYTES >> 20} MiB; name the right file.")
-        content = path.read_bytes()
+        content = read_bytes(path, MOST_BYTES)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the file.") from None
+        raise InputError(f"{path}: cannot be read ({error.strerror}); name the right file.") from None
     return plain_value(content, str(path))
 
 

@@ -18,6 +18,7 @@ from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.data.reading import Reading
 from noiselimit.data.table import Table, require_distinct_names
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular, require_regular
 
 HEADER_BYTES = 2**16  # where the separator is looked for
 NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
@@ -118,6 +119,7 @@ def _with_index(content: pyarrow.Table) -> pyarrow.Table:
 
 
 def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
+    require_regular(path)
     return pyarrow.csv.read_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
@@ -134,7 +136,7 @@ def separator(path: Path) -> str:
     """The one of comma, semicolon and tab that occurs most often between the column names."""
     if path.suffix.lower() == ".tsv":
         return "\t"
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
     unquoted = re.sub(rb'"[^"]*"', b"", header[0]) if header else b""
     return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))

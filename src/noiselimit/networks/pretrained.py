@@ -12,6 +12,7 @@ from torch import Tensor
 from noiselimit.errors import InputError
 from noiselimit.networks.dropout import without_draws
 from noiselimit.networks.head import HEADS
+from noiselimit.opening import read_bytes
 
 _PICKLES = {".pth", ".pt", ".bin", ".ckpt", ".pkl", ".pickle", ".tar"}
 
@@ -51,7 +52,7 @@ def read_weights_file(path: str | Path) -> WeightsFile:
             f"'{path.stem}.safetensors') and give the new file."
         )
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give a .safetensors file of weights.") from None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from noiselimit.data.npy import read_npy
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 
 SUFFIXES = (".npy", ".csv", ".txt", ".npz")  # the last is known only to be refused with the reason
 
@@ -20,12 +22,13 @@ def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
     try:
         match path.suffix.lower():
             case ".npy":
-                with path.open("rb") as file:
+                with open_regular(path) as file:
                     return read_npy(file, os.fstat(file.fileno()).st_size)
             case ".txt":
-                return [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+                with _text(path) as text:
+                    return [line.strip() for line in text.read().splitlines() if line.strip()]
             case ".csv":
-                with path.open(encoding="utf-8-sig", newline="") as text:
+                with _text(path) as text:
                     return [
                         _only_column(row, path, number) for number, row in enumerate(csv.reader(text)) if row
                     ]
@@ -40,6 +43,10 @@ def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
             f"{path}: an archive may hold several arrays; save the labels alone with numpy.save."
         )
     raise InputError(f"{path}: labels must come in a .npy, .csv or .txt file; convert it.")
+
+
+def _text(path: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="")
 
 
 def digest_of(labels: npt.NDArray[Any]) -> str:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from noiselimit.data.npy import read_npy
 from noiselimit.errors import InputError
 from noiselimit.noise.base import ClassNoise, Matrix
+from noiselimit.opening import open_regular, read_small_text
 
 TOLERANCE = 1e-6  # of a row's sum, for each class: more than rounding to six digits can amount to
 
@@ -97,12 +98,12 @@ def read_rows(path: Path) -> Any:
     try:
         match path.suffix.lower():
             case ".npy":
-                with path.open("rb") as file:
+                with open_regular(path) as file:
                     return read_npy(file, os.fstat(file.fileno()).st_size)
             case ".csv" | ".txt":
-                return _parse_text(path.read_text("utf-8"))
+                return _parse_text(read_small_text(path))
             case ".json":
-                return json.loads(path.read_text("utf-8"))
+                return json.loads(read_small_text(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); name a readable file.") from None
     except (ValueError, RecursionError) as error:

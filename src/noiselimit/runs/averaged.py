@@ -12,6 +12,7 @@ from noiselimit.cohort.averages import is_averaged
 from noiselimit.cohort.outcome import Finished, Scores
 from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.errors import InputError
+from noiselimit.opening import require_regular
 from noiselimit.runs.run import Averaged, Run
 
 FILE = "averaged.safetensors"
@@ -64,6 +65,7 @@ def read_averaged(folder: Path) -> Averaged | None:
     if not path.exists():
         return None
     try:
+        require_regular(path)
         arrays = safetensors.numpy.load_file(path)
         averaged = Averaged(arrays["index"], arrays["classifier"], arrays.get("predictor"))
     except (OSError, *BAD_TENSORS):

@@ -25,6 +25,7 @@ from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, json_text
 from noiselimit.networks.dotted import canonical, is_dotted
+from noiselimit.opening import read_small_text, require_regular
 from noiselimit.runs.averaged import BAD_TENSORS, write_averaged
 from noiselimit.runs.outputs import checked_outputs
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
@@ -102,6 +103,7 @@ def read_weights(folder: Path) -> Weights:
     """The best-epoch weights of the run in that folder."""
     path = folder / "weights.safetensors"
     try:
+        require_regular(path)
         tensors = safetensors.torch.load_file(path)
     except (OSError, *BAD_TENSORS) as error:
         raise _unreadable(path, error) from None
@@ -149,7 +151,7 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        value = finite_json(path.read_text("utf-8"))
+        value = finite_json(read_small_text(path))
     except FileNotFoundError:
         raise InputError(
             f"{path.parent} is not a run folder: it has no {path.name}; "
@@ -164,7 +166,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     try:
-        lines = [finite_json(line) for line in path.read_text("utf-8").splitlines()]
+        lines = [finite_json(line) for line in read_small_text(path).splitlines()]
     except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, error) from None
     if not whole_history(lines):

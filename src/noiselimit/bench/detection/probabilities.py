@@ -11,7 +11,7 @@ from noiselimit.bench.detection.methods import CLEANLAB, WHEN, cleanlab_entry
 from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.problem import Labelled, Problem
 from noiselimit.bench.detection.result import Content, read_detection
-from noiselimit.data.npz import UNREADABLE
+from noiselimit.data.npz import UNREADABLE, read_arrays
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file, write_json
 
@@ -64,7 +64,22 @@ def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path} is missing: name the folder that --save-probabilities filled.")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
+        arrays = read_arrays(path)
     except UNREADABLE:
-        raise InputError(f"{path} is damaged: measure its row again.") from None
+        arrays = {}
+    if not _is_whole(arrays):
+        raise InputError(f"{path} is damaged: measure its row again.")
+    return arrays
+
+
+def _is_whole(arrays: Mapping[str, Any]) -> bool:
+    """Whether there are labels given and clean, and of each of them probabilities, if any."""
+    labels = [arrays.get(name, np.empty(0)) for name in ("given", "clean")]
+    said = [arrays[name] for name in (f"folds_{when}" for when in WHEN) if name in arrays]
+    if not all(each.dtype.kind in "iu" and each.shape == labels[0].shape == (each.size,) for each in labels):
+        return False
+    classes = 1 + max(int(each.max(initial=0)) for each in labels)
+    return min(int(each.min(initial=0)) for each in labels) == 0 and all(
+        each.dtype.kind == "f" and each.ndim == 2 and len(each) == labels[0].size and each.shape[1] >= classes
+        for each in said
+    )

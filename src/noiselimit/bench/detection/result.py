@@ -13,6 +13,7 @@ from noiselimit.cohort.device import find_device
 from noiselimit.errors import InputError
 from noiselimit.files import make_folder
 from noiselimit.machine import available_cores
+from noiselimit.opening import read_small_text
 from noiselimit.training import circumstances
 
 KIND = "noiselimit bench detection"
@@ -52,8 +53,8 @@ def read_detection(path: Path) -> Content:
     if not path.is_file():
         raise InputError(f"{path} is no file: {REMEDY}.")
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError):
+        content = json.loads(read_small_text(path))
+    except (OSError, ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError(f"{path} holds no comparison: {REMEDY}.")

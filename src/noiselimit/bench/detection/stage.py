@@ -18,6 +18,7 @@ from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.problem import Labelled, Problem, load_problem
 from noiselimit.bench.detection.trainings import TRAININGS
 from noiselimit.cohort.device import find_device
+from noiselimit.data.npz import read_arrays
 
 CHILD = (
     "import sys; sys.path.insert(0, sys.argv[1]); "  # the same package wherever the process finds itself
@@ -43,8 +44,7 @@ def train_stage(training: str, problem: Problem, labelled: Labelled, how: How) -
         if ended.returncode:
             said = ended.stderr.strip().splitlines()
             raise RuntimeError(said[-1] if said else f"the process ended with {ended.returncode}")
-        with np.load(answer, allow_pickle=False) as arrays:
-            found = dict(arrays)
+        found = read_arrays(answer)
     return found, json.loads(str(found.pop("took")))
 
 
