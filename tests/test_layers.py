@@ -10,7 +10,7 @@ import noiselimit
 PACKAGE = Path(noiselimit.__file__).parent
 
 LAYERS = [
-    {"errors", "temporaries"},
+    {"errors", "temporaries", "finite"},
     {"opening", "files", "machine", "randomness", "registry", "information", "automatic"},
     {"locks"},
     {"data"},
@@ -27,6 +27,7 @@ LAYERS = [
     {"audit"},
     {"demo", "bench"},
     {"cli", "estimator"},
+    {"__main__"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = {

@@ -10,6 +10,7 @@ from broken_off import Broken, assert_same_run, train_broken
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from noiselimit.checkpoints.content import read_entries
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.grids import grid
 from noiselimit.runs import Run
@@ -122,10 +123,8 @@ def test_it_says_where_it_goes_on_and_counts_what_is_there(blobs: DataSet, tmp_p
 def test_seconds_of_all_calls_are_added_up(blobs: DataSet, tmp_path: Path) -> None:
     spec = RunSpec("ce", epochs=4, batch_size=16, network="linear")
     train_broken([spec], blobs, tmp_path, after=3)
-    from noiselimit.checkpoints.store import Store
-
-    store = Store(tmp_path)
-    before = max(entry.seconds for entries in store._files.values() for entry in entries.values())
+    entries = [read_entries(path) for path in (tmp_path / ".checkpoints").iterdir()]
+    before = max(entry.seconds for each in entries for entry in each.values())
     assert before > 0
     runs, _ = train_broken([spec], blobs, tmp_path, EVERYTHING)
     assert runs is not None
@@ -137,7 +136,10 @@ def test_other_runs_keep_their_checkpoints(blobs: DataSet, tmp_path: Path) -> No
     train_broken([first], blobs, tmp_path, after=3)
     runs, said = train_broken([second], blobs, tmp_path, EVERYTHING)
     assert runs is not None
-    assert not said
+    assert said == [
+        f"training starts anew: {tmp_path / '.checkpoints'} holds states of another run alone, "
+        "with other settings or data."
+    ]
     assert (tmp_path / ".checkpoints").is_dir()
     _, said = train_broken([first, second], blobs, tmp_path, EVERYTHING)
     assert said == ["1 of 2 runs go on from epoch 3."]
@@ -166,6 +168,34 @@ def test_without_averages_a_state_of_the_second_half_is_no_use_to_who_wants_them
     assert said == ["1 of 1 runs go on from epoch 3."]  # the older one, whose sums would be empty
     assert runs is not None
     assert_same_run(whole, runs[0])
+
+
+def test_states_of_no_use_push_out_none_of_use(blobs: DataSet, tmp_path: Path) -> None:
+    """Those without averages are of later epochs, but the call that averages cannot go on from them."""
+    spec = RunSpec("ce", epochs=12, batch_size=16, network="linear")
+    (whole,) = train(spec, blobs, device="cpu", threads=1, averaged=True)
+    place = tmp_path / ".checkpoints"
+
+    def epochs() -> list[int]:
+        return sorted(int(path.name.split("-")[1]) for path in place.iterdir())
+
+    train_broken([spec], blobs, tmp_path, after=10)
+    _, said = train_broken([spec], blobs, tmp_path, after=3, averaged=True)
+    assert said == [
+        f"1 of 1 runs start anew: their checkpoints in {place} lack the averages of probabilities that "
+        "this call asks for."
+    ]
+    assert epochs() == [2, 3, 9, 10]
+    _, said = train_broken([spec], blobs, tmp_path, after=5, averaged=True)
+    assert said == ["1 of 1 runs go on from epoch 3."]
+    assert epochs() == [7, 8, 9, 10]
+    train_broken([RunSpec("ce", epochs=2, network="linear")], blobs, tmp_path, after=1)
+    assert len(epochs()) == 5, "who trains another run leaves these alone"
+    runs, said = train_broken([spec], blobs, tmp_path, EVERYTHING, averaged=True)
+    assert said == ["1 of 1 runs go on from epoch 8."]
+    assert runs is not None
+    assert_same_run(whole, runs[0])
+    assert epochs() == [1]
 
 
 def test_what_breaks_it_off_reaches_the_caller(blobs: DataSet, tmp_path: Path) -> None:

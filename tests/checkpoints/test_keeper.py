@@ -12,18 +12,18 @@ from noiselimit.checkpoints import call
 from noiselimit.checkpoints.call import Checkpoints
 from noiselimit.checkpoints.keeper import CohortKeeper
 from noiselimit.checkpoints.store import Store
+from noiselimit.cohort.outcome import MEASURED, WHERE_KNOWN
 from noiselimit.cohort.row_state import RowState
-from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import Notice
 from noiselimit.spec import RunSpec
 
 
 def state(epoch: int) -> RowState:
-    history = tuple({"epoch": number} for number in range(1, epoch + 1))
-    best = BestEpoch(1, 0.5, 0.25, 1)
+    unknown = dict.fromkeys(WHERE_KNOWN, None)
+    history = tuple(dict.fromkeys(MEASURED, number) | unknown for number in range(1, epoch + 1))
     tensors = {"classifier.weights": torch.full((3,), float(epoch))}
-    return RowState(epoch, 5 * epoch, history, best, 0.1, float("inf"), False, tensors)
+    return RowState(epoch, 5 * epoch, history, 0.1, float("inf"), False, tensors)
 
 
 class Writing:
@@ -71,12 +71,7 @@ def test_nobody_waits_and_what_comes_meanwhile_is_left_out(
         (found,) = keeper.states([1])
     assert taken == [1, 3]
     assert found.history == state(3).history
-    assert (found.step, found.best, found.capacity, found.estimate) == (
-        15,
-        BestEpoch(1, 0.5, 0.25, 1),
-        0.1,
-        float("inf"),
-    )
+    assert (found.step, found.capacity, found.estimate) == (15, 0.1, float("inf"))
     assert torch.equal(found.tensors["classifier.weights"], torch.full((3,), 3.0))
     assert found.seconds > 0
 

@@ -1,8 +1,11 @@
 """Damaged files are left aside and told of, two are kept of every run, and nothing stands in the way."""
 
 import errno
+import json
+import math
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -38,6 +41,12 @@ def damage(path: Path, way: str) -> None:
     if way == "flipped":
         content[len(content) // 2] ^= 4
     path.write_bytes(content[: len(content) // 2] if way == "truncated" else content)
+
+
+def entry_with(**values: object) -> dict[str, str]:
+    """The header of a checkpoint that says so of a run."""
+    good = {"folder": f"ce-seed0-{'0' * 16}", "epoch": 1, "seconds": 1.0, "averaged": False, "torch": "2"}
+    return {"format": "1", "runs": json.dumps({"0" * 16: {**good, **values}})}
 
 
 def test_two_are_kept_and_the_folder_goes_in_the_end(blobs: DataSet, tmp_path: Path) -> None:
@@ -79,10 +88,68 @@ def test_where_all_are_damaged_training_starts_anew(blobs: DataSet, undisturbed:
 
 def test_what_a_killed_process_left_is_cleared_away(blobs: DataSet, tmp_path: Path) -> None:
     train_broken([SPEC], blobs, tmp_path, after=2)
-    (tmp_path / ".checkpoints" / ".0123.tmp").write_bytes(b"half")
+    (tmp_path / ".checkpoints" / ".0123456789abcdef.tmp").write_bytes(b"half")
     _, said = train_broken([SPEC], blobs, tmp_path, EVERYTHING)
     assert said == ["1 of 1 runs go on from epoch 2."]
     assert not (tmp_path / ".checkpoints").exists()
+
+
+FOREIGN = ("precious.tmp", ".0123.tmp", "mine.safetensors", "epoch-1-best.safetensors")
+
+
+def test_what_others_put_there_is_not_touched(blobs: DataSet, tmp_path: Path) -> None:
+    folder = tmp_path / ".checkpoints"
+    folder.mkdir()
+    for name in FOREIGN:
+        (folder / name).write_text(name)
+    (folder / f"epoch-00001-{'0' * 32}.safetensors").symlink_to("mine.safetensors")
+    (folder / f"epoch-00002-{'0' * 32}.safetensors").mkdir()
+    os.mkfifo(folder / f"epoch-00003-{'0' * 32}.safetensors")
+    before = files(tmp_path)
+    train_broken([SPEC], blobs, tmp_path, after=3)
+    _, said = train_broken([SPEC], blobs, tmp_path, EVERYTHING)
+    assert said == ["1 of 1 runs go on from epoch 3."]
+    assert files(tmp_path) == before
+    assert [(folder / name).read_text() for name in FOREIGN] == list(FOREIGN)
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(blobs: DataSet, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    theirs = [
+        tmp_path / "precious" / name
+        for name in (*FOREIGN, f"epoch-00001-{'0' * 32}.safetensors", ".0123456789abcdef.tmp")
+    ]
+    for path in theirs:
+        path.write_text("theirs")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".checkpoints").symlink_to("../precious")
+    with pytest.raises(InputError, match=r"/out/\.checkpoints is a link, which is not followed: delete it"):
+        train_broken([SPEC], blobs, tmp_path / "out", EVERYTHING)
+    assert sorted((tmp_path / "precious").iterdir()) == sorted(theirs)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".checkpoints"]
+
+
+def test_one_that_cannot_be_read_just_now_stays(
+    blobs: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_broken([SPEC], blobs, tmp_path, after=5)
+    older, newer = files(tmp_path)
+    real = Path.open
+
+    def refusing(path: Path, *how: Any, **more: Any) -> Any:
+        if path == newer:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(path, *how, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refusing)
+        _, said = train_broken([SPEC], blobs, tmp_path, after=2)
+    assert said == [
+        f"{newer} cannot be read (Input/output error): older checkpoints serve where there are any.",
+        "1 of 1 runs go on from epoch 4.",
+    ]
+    assert newer in files(tmp_path)
+    assert older not in files(tmp_path)
 
 
 def test_a_full_disk_is_told_of_once_and_training_goes_on(
@@ -137,6 +204,11 @@ def test_a_newer_format_is_refused(blobs: DataSet, tmp_path: Path) -> None:
         {"format": "1"},
         {"format": "1", "runs": "[" * 100_000},
         {"format": "1", "runs": '{"0": {"folder": "../x", "epoch": 1}}'},
+        entry_with(folder=".."),
+        entry_with(epoch=0),
+        entry_with(epoch=10**400),
+        entry_with(seconds=math.inf),
+        entry_with(seconds="1"),
         {"format": "one", "runs": "{}"},
         {"format": "1", "runs": '{"0": 7}'},
     ],

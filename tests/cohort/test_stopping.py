@@ -22,3 +22,13 @@ def test_patience_counts_epochs_without_a_higher_accuracy() -> None:
     assert best.epoch == 3
     assert best.exhausted(3, patience=2)
     assert not best.exhausted(3, patience=3)
+
+
+def test_a_history_tells_the_same() -> None:
+    epochs = [(0.5, 1.0), (0.7, 0.9), (0.7, 0.8), (0.6, 0.1), (0.7, 0.8)]
+    history = [
+        {"epoch": number, "validation_accuracy": accuracy, "validation_loss": loss}
+        for number, (accuracy, loss) in enumerate(epochs, 1)
+    ]
+    for length in range(6):
+        assert BestEpoch.of(history[:length]) == follow(*epochs[:length])

@@ -111,12 +111,19 @@ def _averaged(folder: Path, _: Path) -> None:
 def _checkpoint(_: Path, path: Path) -> None:
     """As if the checksum in the file's name were right; what is malformed is told apart from other errors."""
     from noiselimit.checkpoints.content import Malformed, read_entries, read_state
+    from noiselimit.cohort.stopping import BestEpoch
 
     try:
-        for run, entry in read_entries(path).items():
-            read_state(path, run, entry)
+        states = [read_state(path, run, entry) for run, entry in read_entries(path).items()]
     except Malformed as error:
         raise InputError(str(error)[:100] or "malformed") from None
+    for state in states:
+        numbers = [value for record in state.history for value in record.values() if value is not None]
+        assert np.isfinite([state.seconds, state.capacity, state.step, *numbers]).all()
+        assert 1 <= BestEpoch.of(state.history).epoch <= len(state.history) == state.epoch
+        assert state.estimate >= 0
+        for name, tensor in state.tensors.items():
+            assert "moments" in name or "buffers" in name or tensor.isfinite().all()
 
 
 def _initial(_: Path, path: Path) -> None:

@@ -35,7 +35,6 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
     from noiselimit.checkpoints.content import to_tensors
     from noiselimit.checkpoints.tensor_file import write_tensors
     from noiselimit.cohort.row_state import RowState
-    from noiselimit.cohort.stopping import BestEpoch
     from noiselimit.networks.initial import Role
     from noiselimit.spec import architecture
 
@@ -48,9 +47,12 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
     (folder.parent / "initial").mkdir()
     state = architecture(run.spec, Role.CLASSIFIER).build(run.data.input_shape, 3).state_dict()
     safetensors.torch.save_file(state, folder.parent / "initial" / "initial.safetensors")
-    best = BestEpoch(1, 0.5, 0.7, 1)
-    weights = {"classifier.weights": torch.zeros(20), "predictor.weights": torch.zeros(20)}
-    row = RowState(2, 8, tuple(run.history), best, 0.5, 0.1, False, weights)  # type: ignore[arg-type]
+    weights = {
+        f"{network}.{name}": torch.zeros(20)
+        for network in ("classifier", "predictor")
+        for name in ("weights", "best_weights", "moments.first")
+    }
+    row = RowState(2, 8, tuple(run.history), 0.5, 0.1, False, weights)  # type: ignore[arg-type]
     (folder.parent / "checkpoint").mkdir()
     write_tensors(folder.parent / "checkpoint", "epoch-00002", *to_tensors([(run.spec, row)]))
 

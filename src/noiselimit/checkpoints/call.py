@@ -14,6 +14,7 @@ import torch
 
 from noiselimit.checkpoints.content import Entry
 from noiselimit.checkpoints.store import Store
+from noiselimit.checkpoints.words import tell_of_others, tell_of_useless
 from noiselimit.cohort.averages import is_averaged
 from noiselimit.cohort.row_state import RowState
 from noiselimit.errors import Notice
@@ -43,7 +44,7 @@ class Checkpoints:
         """`seconds` as for `Interval`; `averaged`: runs average probabilities, so their states must too."""
         self.seconds = seconds
         self.in_background = in_background
-        self._store = Store(out)
+        self._store = Store(out, self._usable)
         self._averaged = averaged
         self._writing: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -51,19 +52,25 @@ class Checkpoints:
         self._told = False
 
     def find(self, specs: Sequence[RunSpec]) -> dict[str, Entry]:
-        """Hash → where each of these runs can go on, if it can; says what is damaged."""
-        self._store.tell_of_damage(specs, self._usable)
-        found = {spec.hash: self.newest(spec) for spec in specs}
-        return {run: entry for run, entry in found.items() if entry is not None}
+        """Hash → where each of these runs can go on, if it can; says what is damaged or of no use."""
+        self._store.tell_of_damage(specs)
+        places = {spec.hash: self.newest(spec) for spec in specs}
+        found = {run: entry for run, entry in places.items() if entry is not None}
+        useless = sum(spec.hash not in found and self._store.has(spec) for spec in specs)
+        if useless and self._averaged:
+            tell_of_useless(self._store.folder, useless, len(specs))
+        elif specs and not found:
+            tell_of_others(self._store.folder, self._store.others(specs))
+        return found
 
     def newest(self, spec: RunSpec) -> Entry | None:
         """Where the run can go on."""
-        place = self._store.newest(spec, self._usable)
+        place = self._store.newest(spec)
         return None if place is None else place[1]
 
     def load(self, spec: RunSpec) -> RowState:
         """The state of a run that can go on."""
-        place = self._store.newest(spec, self._usable)
+        place = self._store.newest(spec)
         assert place is not None
         return self._store.load(spec, *place)
 

@@ -1,8 +1,8 @@
 """What stands in a checkpoint: the states of several runs, by their hashes.
 
-In the metadata of the header: `format`, the version of `noiselimit`, and `runs`, which says of every run what
-`Entry` holds. Of each run the tensor HASH/run holds the rest as JSON, in bytes, as headers must stay small,
-and its other tensors are HASH/NAME, with the names of `RowState.tensors`.
+In the metadata of the header: `format` and `runs`, which says of every run what `Entry` holds. Of each run
+the tensor HASH/run holds the rest as JSON, in bytes, as headers must stay small, and its other tensors are
+HASH/NAME, with the names of `RowState.tensors`.
 """
 
 import dataclasses
@@ -17,9 +17,10 @@ import safetensors
 import torch
 from torch import Tensor
 
+from noiselimit.checkpoints.checks import amount, check_history, check_tensors, count, run_folder
 from noiselimit.cohort.row_state import RowState
-from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.errors import InputError
+from noiselimit.finite import finite_json
 from noiselimit.spec import RunSpec
 
 FORMAT = 1
@@ -50,8 +51,6 @@ def entry_of(spec: RunSpec, state: RowState) -> Entry:
 
 def to_tensors(states: Iterable[tuple[RunSpec, RowState]]) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and metadata of a checkpoint."""
-    from noiselimit import __version__
-
     tensors: dict[str, Tensor] = {}
     runs = {}
     for spec, state in states:
@@ -61,7 +60,6 @@ def to_tensors(states: Iterable[tuple[RunSpec, RowState]]) -> tuple[dict[str, Te
             {
                 "step": state.step,
                 "history": [dict(record) for record in state.history],
-                "best": dataclasses.asdict(state.best),
                 "capacity": state.capacity,
                 "estimate": None if math.isinf(state.estimate) else state.estimate,
                 "channels_last": state.channels_last,
@@ -70,11 +68,11 @@ def to_tensors(states: Iterable[tuple[RunSpec, RowState]]) -> tuple[dict[str, Te
         )
         tensors[f"{run}/run"] = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
         tensors |= {f"{run}/{name}": tensor for name, tensor in state.tensors.items()}
-    return tensors, {"format": str(FORMAT), "noiselimit": __version__, "runs": json.dumps(runs)}
+    return tensors, {"format": str(FORMAT), "runs": json.dumps(runs)}
 
 
 def read_entries(path: Path) -> dict[str, Entry]:
-    """Which runs a checkpoint that is whole holds; `Malformed` for anything else than a checkpoint."""
+    """Which runs a checkpoint holds; `Malformed` if it is none. An OSError says nothing of it."""
     try:
         with safetensors.safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
@@ -83,63 +81,46 @@ def read_entries(path: Path) -> dict[str, Entry]:
             raise InputError(
                 f"{path} was written by a newer noiselimit: install that, or delete the file to train anew."
             )
+        told: Mapping[str, Any] = finite_json(metadata["runs"])
         return {
-            str(run): Entry(
-                _plain_name(entry["folder"]),
-                _whole(entry["epoch"], at_least=1),
-                float(entry["seconds"]),
-                bool(entry["averaged"]),
+            run: Entry(
+                run_folder(entry["folder"]),
+                count(entry["epoch"]),
+                amount(entry["seconds"]),
+                entry["averaged"] is True,
                 str(entry["torch"]),
             )
-            for run, entry in json.loads(metadata["runs"]).items()
+            for run, entry in told.items()
         }
     except InputError:
         raise
-    except (OSError, safetensors.SafetensorError, *_MALFORMED) as error:
+    except (safetensors.SafetensorError, *_MALFORMED) as error:
         raise Malformed(str(error)) from None
 
 
 def read_state(path: Path, run: str, entry: Entry) -> RowState:
-    """The state of one of the runs; `Malformed` where it does not hold what it should."""
+    """The state of one of the runs; `Malformed` where it does not hold what training wrote."""
     try:
         with safetensors.safe_open(path, "pt") as file:
             prefix = f"{run}/"
             names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118  # no mapping
             tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in names}
-        told: Mapping[str, Any] = json.loads(tensors.pop("run").numpy().tobytes())
-        history = tuple(told["history"])
-        best = BestEpoch(**told["best"])
-        if [record["epoch"] for record in history] != list(range(1, entry.epoch + 1)):
-            raise ValueError("its history has gaps")
-        if not 1 <= best.rose_at <= best.epoch <= entry.epoch:
-            raise ValueError("its best epoch is none of its epochs")
+        told: Mapping[str, Any] = finite_json(tensors.pop("run").numpy().tobytes().decode())
+        check_history(told["history"], entry.epoch)
+        check_tensors(tensors)
         return RowState(
             epoch=entry.epoch,
-            step=_whole(told["step"], at_least=1),
-            history=history,
-            best=best,
-            capacity=float(told["capacity"]),
-            estimate=math.inf if told["estimate"] is None else float(told["estimate"]),
-            channels_last=bool(told["channels_last"]),
+            step=count(told["step"]),
+            history=tuple(told["history"]),
+            capacity=amount(told["capacity"]),
+            estimate=math.inf if told["estimate"] is None else amount(told["estimate"]),
+            channels_last=told["channels_last"] is True,
             tensors=tensors,
             seconds=entry.seconds,
         )
-    except (OSError, safetensors.SafetensorError, *_MALFORMED) as error:
+    except (safetensors.SafetensorError, *_MALFORMED) as error:
         raise Malformed(str(error)) from None
 
 
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
-"""What reading JSON that says anything at all may end in."""
-
-
-def _whole(value: Any, *, at_least: int) -> int:
-    if not isinstance(value, int) or value < at_least:
-        raise ValueError(f"{value!r} is no such number")
-    return value
-
-
-def _plain_name(value: Any) -> str:
-    """A name in the folder of runs, and no way out of it."""
-    if not isinstance(value, str) or Path(value).name != value:
-        raise ValueError(f"{value!r} is no folder's name")
-    return value
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError)
+"""What may come of JSON that says anything at all, and of tensors of any type."""

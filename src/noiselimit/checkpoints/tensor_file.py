@@ -7,6 +7,7 @@ get their name, which is forced to disk as well. Nothing as large as the content
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,8 +18,9 @@ from torch import Tensor
 
 from noiselimit.files import sync_folder
 
-SUFFIX = ".safetensors"
-TEMPORARY = ".tmp"
+NAME = re.compile(r"epoch-[0-9]{5,}-[0-9a-f]{32}\.safetensors")
+TEMPORARY_NAME = re.compile(r"\.[0-9a-f]{16}\.tmp")
+"""What files are called that are written here, by the stem epoch-N, and meanwhile."""
 READ_AT_ONCE = 2**20  # bytes
 
 _TYPES = {
@@ -41,7 +43,7 @@ def write_tensors(
 ) -> Path:
     """Write folder/stem-CHECKSUM.safetensors, and return it. What the disk refuses is an OSError."""
     folder.mkdir(exist_ok=True)
-    temporary = folder / f".{secrets.token_hex(8)}{TEMPORARY}"
+    temporary = folder / f".{secrets.token_hex(8)}.tmp"
     digest = _digest()
     try:
         with temporary.open("xb") as stream:
@@ -50,7 +52,7 @@ def write_tensors(
                 stream.write(piece)
             stream.flush()
             os.fsync(stream.fileno())
-        path = folder / f"{stem}-{digest.hexdigest()}{SUFFIX}"
+        path = folder / f"{stem}-{digest.hexdigest()}.safetensors"
         temporary.replace(path)
     finally:
         with suppress(OSError):
@@ -60,14 +62,11 @@ def write_tensors(
 
 
 def is_whole(path: Path) -> bool:
-    """Whether the file holds the bytes that its name tells of."""
+    """Whether the file holds the bytes that its name tells of; an OSError where that cannot be told."""
     digest = _digest()
-    try:
-        with path.open("rb") as stream:
-            while piece := stream.read(READ_AT_ONCE):
-                digest.update(piece)
-    except OSError:
-        return False
+    with path.open("rb") as stream:
+        while piece := stream.read(READ_AT_ONCE):
+            digest.update(piece)
     return path.stem.endswith(f"-{digest.hexdigest()}")
 
 

@@ -1,7 +1,8 @@
-"""What is said when runs go on from their checkpoints."""
+"""What is said when runs go on from their checkpoints, and when they cannot."""
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
@@ -19,3 +20,24 @@ def tell_of_begun(begun: Sequence[Entry], runs: int) -> None:
     others = sorted({entry.torch for entry in begun} - {torch.__version__})
     before = f" that torch {', '.join(others)} computed, so that last digits may differ" if others else ""
     warnings.warn(f"{len(begun)} of {runs} runs go on from {where}{before}.", Notice, stacklevel=3)
+
+
+def tell_of_useless(folder: Path, useless: int, runs: int) -> None:
+    """Say why so many of so many runs start anew although they have checkpoints."""
+    warnings.warn(
+        f"{useless} of {runs} runs start anew: their checkpoints in {folder} lack the averages of "
+        "probabilities that this call asks for.",
+        Notice,
+        stacklevel=4,
+    )
+
+
+def tell_of_others(folder: Path, others: int) -> None:
+    """Say why all runs start anew although there are checkpoints, if so many other runs have some."""
+    if others:
+        runs = "another run" if others == 1 else f"{others} other runs"
+        warnings.warn(
+            f"training starts anew: {folder} holds states of {runs} alone, with other settings or data.",
+            Notice,
+            stacklevel=4,
+        )

@@ -11,6 +11,20 @@ from noiselimit.cohort.rows import State
 Record = Mapping[str, float | int | None]
 """One epoch of one run, as it stands in history.jsonl."""
 
+MEASURED = frozenset(
+    {
+        "epoch",
+        "step",
+        "learning_rate",
+        "train_loss",
+        "train_accuracy",
+        "validation_loss",
+        "validation_accuracy",
+    }
+)
+WHERE_KNOWN = frozenset({"test_accuracy", "noise_entropy", "memorised_bits", "wrong_fitted", "capacity_bits"})
+"""What a record says: numbers, and numbers or None."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from noiselimit.cohort.batches import batch_bounds
 from noiselimit.cohort.row_state import RowState
+from noiselimit.cohort.stopping import BestEpoch
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
 
@@ -39,7 +40,6 @@ def take_states(block: "Block", epoch: int) -> dict[int, RowState]:
             epoch=epoch,
             step=block.taken,
             history=tuple(block.histories[i]),
-            best=block.bests[i],
             capacity=capacity,
             estimate=estimate,
             channels_last=any(stack.packing.channels_last for stack in block.networks.stacks),
@@ -93,7 +93,7 @@ def restore(block: "Block", states: Sequence[RowState]) -> None:
         for name, tensor in _of_row_alone(block, i, epoch):
             tensor.copy_(_saved(block, i, state, name, tensor))
         block.histories[i] = list(state.history)
-        block.bests[i] = state.best
+        block.bests[i] = BestEpoch.of(state.history)
         block.memorised.restore(i, state.capacity, state.estimate)
     block.closed, block.taken = epoch, steps
 

@@ -10,7 +10,6 @@ from typing import Protocol
 from torch import Tensor
 
 from noiselimit.cohort.outcome import Record
-from noiselimit.cohort.stopping import BestEpoch
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class RowState:
     step: int
     """How many steps were taken in them."""
     history: tuple[Record, ...]
-    best: BestEpoch
+    """Of all these epochs; it also tells which was the best, and when patience ends."""
     capacity: float
     estimate: float
     """What the meter of memorised noise has added up, and its least estimate so far."""

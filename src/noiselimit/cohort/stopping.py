@@ -1,6 +1,9 @@
 """Which epoch of a run is kept, and when a run has seen enough: both by noisy validation accuracy."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+
+from noiselimit.cohort.outcome import Record
 
 
 @dataclass(frozen=True)
@@ -12,6 +15,17 @@ class BestEpoch:
     loss: float = float("inf")
     rose_at: int = 0
     """The last epoch whose accuracy was higher than all before; patience counts from here."""
+
+    @classmethod
+    def of(cls, history: Iterable[Record]) -> "BestEpoch":
+        """The best of the epochs that these records tell of."""
+        best = cls()
+        for record in history:
+            accuracy, loss = record["validation_accuracy"], record["validation_loss"]
+            assert accuracy is not None
+            assert loss is not None
+            best = best.after(int(record["epoch"] or 0), accuracy, loss)
+        return best
 
     def after(self, epoch: int, accuracy: float, loss: float) -> "BestEpoch":
         """The best epoch once this one is known too."""

@@ -24,12 +24,13 @@ from torch import Tensor
 from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, json_text
+from noiselimit.finite import finite_json
 from noiselimit.networks.dotted import canonical, is_dotted
 from noiselimit.opening import read_small_text, require_regular
 from noiselimit.runs.averaged import BAD_TENSORS, write_averaged
 from noiselimit.runs.outputs import checked_outputs
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
-from noiselimit.runs.told import data_info, finite_json, whole_history, whole_metrics
+from noiselimit.runs.told import data_info, whole_history, whole_metrics
 from noiselimit.spec import RunSpec
 
 

@@ -1,6 +1,5 @@
 """Whether the JSON files of a run folder say what a run has written; a folder may come from anybody."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,8 +7,6 @@ from noiselimit.data.table import Table
 from noiselimit.runs.run import DataInfo
 from noiselimit.spec import FLOAT32
 
-LARGEST = 1e300
-"""Of a number in a file: sums and means of such are still finite."""
 NUMBERS = {
     "best_epoch",
     "last_epoch",
@@ -29,24 +26,6 @@ WHOLE = {"best_epoch", "last_epoch", "train_examples", "validation_examples", "t
 LATER = {"last_gap_auc", "memorised_bits", "noise_entropy", "capacity_bits"}  # which older runs lack
 OTHERS = {"status": str, "failure": str | None, "device": str, "versions": dict}
 """What tables, reports and the choice among runs read of the metrics; a run without them was altered."""
-
-
-def finite_json(text: str) -> Any:
-    """The JSON value, in which numbers are finite and text can be written again; else a ValueError."""
-
-    def finite(number: str) -> float:
-        if not abs(float(number)) < LARGEST:
-            raise ValueError(f"{number} is no number to reckon with")
-        return float(number)
-
-    def countable(number: str) -> int:
-        if not -(2**63) <= int(number) < 2**63:
-            raise ValueError(f"{number[:30]} is beyond all that is counted here")
-        return int(number)
-
-    value = json.loads(text, parse_float=finite, parse_constant=finite, parse_int=countable)
-    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is an error
-    return value
 
 
 def whole_metrics(metrics: Mapping[str, Any], hyper: Mapping[str, float]) -> bool:
