@@ -28,6 +28,7 @@ LAYERS = [
     {"demo", "bench"},
     {"cli", "estimator"},
     {"__main__"},
+    {"__main__"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = {

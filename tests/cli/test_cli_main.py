@@ -59,7 +59,7 @@ def test_an_interrupt_ends_with_130_and_a_sentence(command, monkeypatch, one_run
     answer = command("show", one_run)
     assert answer.code == 130
     assert answer.err == (
-        "noiselimit: interrupted; finished runs are kept, and the same command goes on:\n"
+        "noiselimit: interrupted; nothing is half written, and the same command starts anew:\n"
         f"noiselimit show {one_run}\n"
     )
 

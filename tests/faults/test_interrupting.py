@@ -39,6 +39,59 @@ def program(*arguments: str, ending: signal.Signals, code: str = PROGRAM) -> "su
     )
 
 
+BUSY = """
+import sqlite3
+from noiselimit.cli.interrupted import Ending
+
+ending = Ending()
+ending.begin("show runs")
+ending.listen()
+print("ready", flush=True)
+endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+sqlite3.connect(":memory:").execute(endless).fetchall()  # one call, in which no Python runs in this thread
+"""
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_call_without_end_is_left(ending: signal.Signals, code: int) -> None:
+    process = program(ending=ending, code=BUSY)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        process.send_signal(ending)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == code
+    assert err == (
+        "noiselimit: interrupted; nothing is half written, and the same command starts anew:\n"
+        "noiselimit show runs\n"
+    )
+
+
+def test_ctrl_c_before_anything_has_begun() -> None:
+    """While the command's own modules are imported, which one of them here makes long."""
+    code = (
+        "import sys, time\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'noiselimit.cli.main':\n"
+        "            print('ready', flush=True); time.sleep(60)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from noiselimit.__main__ import main; main()"
+    )
+    process = program(ending=signal.SIGINT, code=code)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (130, "noiselimit: interrupted; nothing was begun.\n")
+
+
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_what_does_not_stop_is_left(ending: signal.Signals, code: int) -> None:
     process = program(ending=ending, code=STUBBORN)

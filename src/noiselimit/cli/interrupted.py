@@ -9,8 +9,14 @@ from types import FrameType
 
 INTERRUPTED = 130  # what shells report for a command that Ctrl-C ended
 TERMINATED = 143  # and for one that SIGTERM ended
-LATEST = 1.8
+LATEST = 1.5
 """Seconds after which we leave whatever is still under way: files are whole at every moment anyway."""
+
+
+KEEPING = ("train", "demo", "audit", "bench detection")
+"""Commands that go on with what is done."""
+GOES_ON = "finished runs are kept, and the same command goes on"
+STARTS_ANEW = "nothing is half written, and the same command starts anew"
 
 
 class Interrupted(Exception):  # noqa: N818  # no error: somebody wished it
@@ -27,6 +33,10 @@ class Ending:
 
     def listen(self) -> None:
         """From now on both signals stop what is under way; Ctrl-C not where a script switched it off."""
+        signals, wakes = os.pipe()
+        os.set_blocking(wakes, False)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        threading.Thread(target=self._leave, args=(signals,), daemon=True).start()
         signal.signal(signal.SIGTERM, self._stop)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._stop)
@@ -35,19 +45,25 @@ class Ending:
         """A command begins, which was typed like this."""
         self._code, self._typed, self._told = INTERRUPTED, typed, threading.Lock()
 
-    def tell(self, kept: str = "finished runs are kept, and the same command goes on") -> int:
+    def tell(self, kept: str | None = None) -> int:
         """Say what is kept, and the command to go on with; returns the exit code."""
+        kept = kept or (GOES_ON if self._typed.startswith(KEEPING) else STARTS_ANEW)
         if self._told.acquire(blocking=False):
             print(f"noiselimit: interrupted; {kept}:\nnoiselimit {self._typed}", file=sys.stderr, flush=True)
         return self._code
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
-        threading.Thread(target=self._leave, daemon=True).start()
         raise KeyboardInterrupt
 
-    def _leave(self) -> None:
-        """A step of a large network, or scoring, may take longer than anybody waits."""
+    def _leave(self, signals: int) -> None:
+        """Hear of signals even where the main thread, which is to stop, is inside one long call and does not.
+
+        A step of a large network, reading a file or scoring may take longer than anybody waits.
+        """
+        while (number := os.read(signals, 1)[0]) not in (signal.SIGINT, signal.SIGTERM):
+            pass
+        self._code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         time.sleep(LATEST)
         self.tell()
         os._exit(self._code)

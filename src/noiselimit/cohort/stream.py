@@ -5,12 +5,15 @@ held lock. What a worker is sent is one batch's file names, so it starts in no t
 """
 
 import multiprocessing
+import os
 import sys
 import threading
 import types
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection
 
 import numpy as np
 import torch
@@ -51,6 +54,7 @@ class PictureStream:
 
         At most workers × AHEAD requests are taken before their turn. Closing the iterator ends the workers.
         """
+        here, there = multiprocessing.Pipe(duplex=False)
         loader: DataLoader[Tensor | str] = DataLoader(
             _Decoded(),
             batch_size=None,  # each task is a batch already
@@ -58,7 +62,7 @@ class PictureStream:
             num_workers=self.workers,
             prefetch_factor=AHEAD if self.workers else None,
             multiprocessing_context=_start_method() if self.workers else None,
-            worker_init_fn=_be_quiet if self.workers else None,
+            worker_init_fn=partial(_begin, here) if self.workers else None,
             generator=torch.Generator(),  # otherwise a number of the global generator would be used up
         )
         with _main_module_hidden():
@@ -75,6 +79,8 @@ class PictureStream:
             raise InputError(f"a process that decodes pictures ended early ({reason}): {REMEDY}") from None
         finally:
             del decoded  # an exception's traceback would keep it, and with it the workers, alive
+            here.close()
+            there.close()
 
     def _task(self, request: Request) -> Task:
         return self.inputs.take([row for row, _ in request]), tuple(view for _, view in request)
@@ -103,9 +109,19 @@ class _Decoded(Dataset[Tensor | str]):
         return batch
 
 
-def _be_quiet(worker: int) -> None:
-    """In a worker: Pillow's remarks on odd but readable files would be printed once per process."""
+def _begin(parent: Connection, worker: int) -> None:
+    """In a worker: Pillow's remarks on odd but readable files would be printed once per process.
+
+    The other end of the connection is in the process that trains alone, and closes when that is killed. The
+    worker's own parent, which torch watches, is the fork server: that in turn lives as long as its workers.
+    """
     warnings.simplefilter("ignore")
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Connection) -> None:
+    parent.poll(None)
+    os._exit(1)
 
 
 def _start_method() -> str:
