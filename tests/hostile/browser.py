@@ -1,14 +1,16 @@
 """A real browser for the pages we write, and what it did while it showed one."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+VARIABLE = "NOISELIMIT_BROWSER"
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROKEN_OUT = """() => ({
     text: document.body.innerText,
@@ -41,13 +43,23 @@ class Shown:
     """Of the browser, such as about a script that the page's policy forbids."""
 
 
+def missing(what: str) -> NoReturn:
+    """Skip the test, or fail it where the environment says that nothing may be skipped, as in CI."""
+    if os.environ.get(VARIABLE) == "required":
+        pytest.fail(f"{VARIABLE} is 'required', but {what}")
+    pytest.skip(f"{what}; with {VARIABLE}=required this is a failure")
+
+
 @contextmanager
 def opened_browser() -> Iterator[Any]:
-    """Chromium without a window; the test is skipped where it is not installed."""
+    """Chromium without a window; where it is not installed, `missing` says what becomes of the test."""
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
-        pytest.skip(f"none of {', '.join(PROGRAMS)} is installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+        missing(f"none of {', '.join(PROGRAMS)} is installed")
+    try:
+        import playwright.sync_api as playwright
+    except ImportError:
+        missing("the package playwright is not installed")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:

@@ -5,6 +5,7 @@ helps.
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,22 @@ AUDIT = ("--epochs", "2", "--fast", "--quiet", "--budget", "9", "--out", "a")
 def browser() -> Iterator[Any]:
     with opened_browser() as opened:
         yield opened
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"), [(None, pytest.skip.Exception), ("required", pytest.fail.Exception)]
+)
+@pytest.mark.parametrize("lacking", ["chromium", "playwright"])
+def test_a_browser_that_is_missing_is_not_passed_over(
+    said: str | None, outcome: type[BaseException], lacking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOISELIMIT_BROWSER", raising=False)
+    if said:
+        monkeypatch.setenv("NOISELIMIT_BROWSER", said)
+    monkeypatch.setattr("shutil.which", lambda name: None if lacking == "chromium" else f"/bin/{name}")
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    with pytest.raises(outcome, match=lacking), opened_browser():
+        pass
 
 
 def assert_harmless(browser: Any, page: Path) -> Shown:
