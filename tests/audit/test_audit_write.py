@@ -73,6 +73,14 @@ def test_labels_are_numbers_of_columns_in_the_order_of_the_data(tmp_path: Path) 
     assert given_labels.cat.categories.tolist() == ["9", "10", "a"]
 
 
+def test_names_that_are_formulas_to_a_spreadsheet_stay_what_they_are(tmp_path: Path) -> None:
+    names = ("+1", "-1", "=cmd|' /C calc'!A0", "@SUM(A1)")
+    audit, p, data = make(40, 1, names)
+    write_audit(tmp_path / "out", audit, p, data)
+    found = pd.read_csv(tmp_path / "out" / "label_issues.csv", dtype=str)["given_label"]
+    assert found.tolist() == [names[label] for label in data.examples.labels]
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 40), st.integers(0, 2**20), st.sampled_from(["f2", "f4", "f8"]))
 def test_probabilities_sum_to_one_and_lead_to_the_same_class(

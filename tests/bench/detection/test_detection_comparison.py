@@ -146,6 +146,19 @@ def test_probabilities_are_scored_later(
         assert 0.1 < entry["noise_rate"] < 0.7
         assert entry["auroc"] == old["methods"]["cleanlab-normalized-margin-stopped"]["auroc"]
         assert row["methods"]["ours-fast"] == old["methods"]["ours-fast"]
+    with np.load(Path("kept") / f"{PROBLEMS[1].name}.npz") as saved:
+        arrays = dict(saved)
+    for change in (
+        {"given": arrays["given"][1:]},
+        {"given": arrays["given"] - 1},
+        {"clean": arrays["clean"] + 0.5},
+        {"clean": arrays["clean"][:, None]},
+        {f"folds_{methods.WHEN[0]}": arrays[f"folds_{methods.WHEN[0]}"][:, :5]},
+        {f"folds_{methods.WHEN[0]}": arrays[f"folds_{methods.WHEN[0]}"][1:]},
+    ):
+        np.savez(Path("kept") / f"{PROBLEMS[1].name}.npz", **{**arrays, **change})
+        with pytest.raises(InputError, match=r"seed1.npz is damaged: measure its row again\."):
+            score_saved(Path("kept"), OUT)
     (Path("kept") / f"{PROBLEMS[1].name}.npz").write_text("damaged")
     with pytest.raises(InputError, match=r"seed1.npz is damaged: measure its row again\."):
         score_saved(Path("kept"), OUT)
