@@ -1,5 +1,6 @@
 """What killed audits leave beside their folders: an older audit comes back, the rest is tidied up."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,17 @@ def test_an_audit_that_has_its_name_stays(tmp_path: Path) -> None:
     (tmp_path / ".found.lock").touch()  # of a process that was killed at its very end
     assert not has_begun_to_write(tmp_path / "found", TYPED)
     assert (tmp_path / "found" / "label_issues.csv").read_text() == "found"
+    assert names(tmp_path) == ["found"]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "found").mkdir()
+    (tmp_path / ".found.unfinished" / "run").mkdir(parents=True)
+    os.mkfifo(tmp_path / ".found.unfinished" / ".writing.json")
+    os.mkfifo(tmp_path / ".found.unfinished" / "run" / "metrics.json")
+    assert not has_begun_to_write(tmp_path / "found", TYPED)
+    with pytest.raises(ZeroDivisionError), unfinished_folder(tmp_path / "found"):
+        raise ZeroDivisionError
     assert names(tmp_path) == ["found"]
 
 

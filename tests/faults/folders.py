@@ -6,6 +6,8 @@ from pathlib import Path
 
 from noiselimit.checkpoints.content import read_entries
 from noiselimit.checkpoints.tensor_file import is_whole
+from noiselimit.errors import InputError
+from noiselimit.runs.folder import load_run
 
 Snapshot = dict[str, bytes]
 """Path in the folder → content."""
@@ -66,9 +68,20 @@ def half_done(folder: Path, expected: Snapshot) -> list[str]:
             json.loads(path.read_text("utf-8"))
         elif path.name == "rows.json":
             wrong += [f"{name}: {text}" for text in _other_rows(content(path), expected[name])]
-        elif ".unfinished/" not in name and expected.get(name) != content(path):
+        elif ".unfinished/" in name:  # nothing to compare it with: an audit's runs are not kept
+            wrong += _unreadable(path.parent) if path.name == "spec.json" else []
+        elif expected.get(name) != content(path):
             wrong.append(f"{name} has its name but not its content")
     return wrong
+
+
+def _unreadable(folder: Path) -> list[str]:
+    """What is wrong with a run folder that has its name."""
+    try:
+        run = load_run(folder)
+        return [] if len(run.outputs) and run.weights.classifier else [f"{folder} is empty"]
+    except InputError as error:
+        return [str(error)]
 
 
 def _other_rows(found: bytes, expected: bytes) -> list[str]:
