@@ -79,6 +79,18 @@ def _run(what: str, name: str, asked: tuple[str, ...], *words: str, **values: ob
     return Case("Hostile files", what, asked, words, _changed(name, **values), needs_run=True)
 
 
+def _link(name: str) -> Callable[[Path], object]:
+    """To a folder of somebody's."""
+
+    def write(folder: Path) -> None:
+        (folder / "precious").mkdir()
+        (folder / "precious" / "mine.safetensors").touch()
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).symlink_to(folder / "precious")
+
+    return write
+
+
 OBJECTS = io.BytesIO()
 np.save(OBJECTS, np.array([_Program()], dtype=object), allow_pickle=True)
 CIFAR = (*TRAIN[:-1], "--data-dir", ".", "--data", "cifar10")
@@ -114,6 +126,14 @@ CASES = [
     _case("program as weights", "w.pt", b"", "w.pt is a pickle", "weights_only=True",
           asked=(*TRAIN, "table.npz", "--initial-weights", "w.pt")),
     _case("control characters", "t.csv", b"x,\x1b[2J\n1,2\n", "�[2J", asked=(*TRAIN, "t.csv")),
+    Case(
+        "Hostile files", "link as checkpoints", (*TRAIN, "table.npz"), ("out/.checkpoints is a link",),
+        _link("out/.checkpoints"),
+    ),
+    Case(
+        "Hostile files", "link as unfinished audit", ("audit", "table.npz", "--out", "found"),
+        (".found.unfinished is a link",), _link(".found.unfinished"),
+    ),
     _run("code in a run folder", "spec.json", PREDICT, "code at 'os:system'", "--trust", network="os.system"),
     _run("inputs beyond all memory", "data.json", PREDICT, "data.json cannot be read", input_shape=[10**12]),
     _run("infinite scale", "data.json", ("show", "run"), "data.json cannot be read", std=[1e300] * 5),
