@@ -70,7 +70,7 @@ def test_headers_of_pages_that_are_damaged(tmp_path: Path) -> None:
     metadata = pyarrow.parquet.read_metadata(path)
     whole = path.read_bytes()
     (page,) = (page for *_, page in pages(path, metadata))
-    assert page == Page(unpacked=page.unpacked, encoding=0)
+    assert page == Page(unpacked=page.unpacked, encoding=0, values=100)
     for header in (
         b"\x15\x00\x15\x01\x15\x02\x00",  # sizes below 0
         b"\x15\x00\x15\x02\x05\x04\x02\x15\x02\x00",  # a field twice
@@ -102,3 +102,28 @@ def test_columns_of_lists_are_refused(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"a": [[1, 2]]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"column 'a' has type list<element: int64>; give numbers or text"):
         read_parquet(tmp_path / "a.parquet")
+
+
+def test_pages_that_are_missing(tmp_path: Path) -> None:
+    """A column that says it ends before its pages do; of old writers pyarrow would read on."""
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"a": range(100)}), path, use_dictionary=False)
+    whole = path.read_bytes()
+    pages_of = pyarrow.parquet.read_metadata(path).row_group(0).column(0)
+    size = zigzag(pages_of.total_compressed_size)
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    place = whole.index(b"\x16" + size, footer)
+    path.write_bytes(whole[: place + 1] + zigzag(0, len(size)) + whole[place + 1 + len(size) :])
+    with pytest.raises(ValueError, match="pages of a column are missing"):
+        read_parquet(path)
+
+
+def zigzag(number: int, length: int = 0) -> bytes:
+    """As Thrift writes a number ≥ 0, in so many bytes at least."""
+    digits = []
+    number *= 2
+    while number or not digits or len(digits) < length:
+        digits.append(number & 0x7F | 0x80)
+        number >>= 7
+    digits[-1] &= 0x7F
+    return bytes(digits)

@@ -19,7 +19,7 @@ LENGTHS, DIFFERENCES = 6, 7
 """Encodings of texts: all their lengths first, or how much of the one before each begins with. Neither can be
 read as numbers of distinct ones, and by the latter any number of long texts comes from a few bytes."""
 _BOOLEANS, _BYTE, _NUMBERS, _DOUBLE, _TEXT, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 12
-_ENCODING = {5: 2, 8: 4}  # the fields of it in the headers of data pages, of either version
+_VALUES, _ENCODING = 1, {5: 2, 8: 4}  # fields in the headers of data pages, of either version
 
 Header = dict[int, Any]
 
@@ -32,6 +32,8 @@ class Page:
     """Bytes that its content has when it is decompressed."""
     encoding: int | None
     """Of the values; None where these are the distinct ones, which other pages number."""
+    values: int
+    """How many it has for the rows."""
 
 
 def pages(path: Path, metadata: pyarrow.parquet.FileMetaData) -> Iterator[tuple[int, int, Page]]:
@@ -44,13 +46,18 @@ def pages(path: Path, metadata: pyarrow.parquet.FileMetaData) -> Iterator[tuple[
                 starts = [chunk.data_page_offset, chunk.dictionary_page_offset or 0]
                 at = min(start for start in starts if start > 0)
                 end = at + chunk.total_compressed_size
+                values = 0
                 while at < end:
                     header, at = _struct(data, at)
                     at += _size(header, 3)
-                    yield group, column, Page(_size(header, 2), _encoding(header))
+                    page = Page(_size(header, 2), *_content(header))
+                    yield group, column, page
+                    values += page.values
                     count += 1
                     if count > MOST_PAGES:
                         raise ValueError(f"it has more than {MOST_PAGES:,} pages")
+                if values < chunk.num_values:  # of old writers, pyarrow looks for more behind the end
+                    raise ValueError("pages of a column are missing")
 
 
 def _size(header: Header, field: int) -> int:
@@ -60,12 +67,13 @@ def _size(header: Header, field: int) -> int:
     return size
 
 
-def _encoding(header: Header) -> int | None:
+def _content(header: Header) -> tuple[int | None, int]:
+    """(encoding, values)."""
     if len(inner := _ENCODING.keys() & header.keys()) > 1:
         raise ValueError("the header of a page is damaged")
     for field in inner:
-        return _size(header[field], _ENCODING[field])
-    return None
+        return _size(header[field], _ENCODING[field]), _size(header[field], _VALUES)
+    return None, 0
 
 
 def _struct(data: mmap.mmap, at: int, depth: int = 0) -> tuple[Header, int]:
