@@ -18,6 +18,7 @@ from PIL import Image
 
 from noiselimit.cohort import stream
 from noiselimit.cohort.stream import AHEAD, PictureStream
+from noiselimit.cohort.worker_processes import main_module_hidden
 from noiselimit.data.decoding import Cut
 from noiselimit.data.lazy import View
 from noiselimit.data.paths import Paths
@@ -170,6 +171,7 @@ def test_no_worker_outlives_a_training_that_is_killed(files):
         [sys.executable, "-c", STREAMING, str(files.folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
@@ -183,9 +185,12 @@ def test_no_worker_outlives_a_training_that_is_killed(files):
         while left := processes_in(process.pid):
             if time.monotonic() > give_up:
                 for each in left:
-                    os.kill(each, 9)
+                    if b"resource_tracker" not in Path(f"/proc/{each}/cmdline").read_bytes():
+                        os.kill(each, 9)  # the tracker tidies up and ends by itself
                 pytest.fail(f"{len(left)} processes are left")
             time.sleep(0.05)
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
 
 
 def test_how_many_workers(files, monkeypatch):
@@ -222,7 +227,7 @@ def test_the_users_script_is_not_told_to_workers(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "script.py"))
     main = sys.modules["__main__"]
     assert "init_main_from_path" in spawn.get_preparation_data("worker")
-    with stream._main_module_hidden():
+    with main_module_hidden():
         assert not [key for key in spawn.get_preparation_data("worker") if key.startswith("init_main")]
     assert sys.modules["__main__"] is main
 

@@ -5,21 +5,15 @@ held lock. What a worker is sent is one batch's file names, so it starts in no t
 """
 
 import multiprocessing
-import os
-import sys
-import threading
-import types
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
-from multiprocessing.connection import Connection
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
+from noiselimit.cohort.worker_processes import begin, main_module_hidden, start_method
 from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
@@ -61,11 +55,11 @@ class PictureStream:
             sampler=(self._task(request) for request in requests),
             num_workers=self.workers,
             prefetch_factor=AHEAD if self.workers else None,
-            multiprocessing_context=_start_method() if self.workers else None,
-            worker_init_fn=partial(_begin, here) if self.workers else None,
+            multiprocessing_context=start_method(__name__) if self.workers else None,
+            worker_init_fn=partial(begin, here) if self.workers else None,
             generator=torch.Generator(),  # otherwise a number of the global generator would be used up
         )
-        with _main_module_hidden():
+        with main_module_hidden():
             decoded = iter(loader)
         try:
             for batch in decoded:
@@ -107,43 +101,3 @@ class _Decoded(Dataset[Tensor | str]):
         except RuntimeError as error:
             return f"shared memory for a batch of pictures is lacking ({error}): {REMEDY}"
         return batch
-
-
-def _begin(parent: Connection, worker: int) -> None:
-    """In a worker: Pillow's remarks on odd but readable files would be printed once per process.
-
-    The other end of the connection is in the process that trains alone, and closes when that is killed. The
-    worker's own parent, which torch watches, is the fork server: that in turn lives as long as its workers.
-    """
-    warnings.simplefilter("ignore")
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: Connection) -> None:
-    parent.poll(None)
-    os._exit(1)
-
-
-def _start_method() -> str:
-    if "forkserver" not in multiprocessing.get_all_start_methods():  # Windows
-        return "spawn"
-    multiprocessing.set_forkserver_preload([__name__])  # the server imports torch once, for all workers
-    return "forkserver"
-
-
-_hiding = threading.RLock()
-
-
-@contextmanager
-def _main_module_hidden() -> Iterator[None]:
-    """Processes started inside do not run the user's script again, which they do not need.
-
-    So a script works without `if __name__ == "__main__"`, and so does one that came from standard input.
-    """
-    with _hiding:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
