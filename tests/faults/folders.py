@@ -12,9 +12,18 @@ from noiselimit.runs.folder import load_run
 Snapshot = dict[str, bytes]
 """Path in the folder → content."""
 
-CIRCUMSTANCES = {"cohort", "cohort_seconds", "seconds", "cpu_seconds", "peak_memory", "date", "commit"}
-"""What may differ: how long it took, when it was, and who trained beside whom."""
-
+CIRCUMSTANCES = {
+    "cohort",
+    "cohort_seconds",
+    "seconds",
+    "cpu_seconds",
+    "peak_memory",
+    "date",
+    "commit",
+    "changed",
+}
+"""What may differ: how long it took, when it was, who trained beside whom, and whether somebody works on the
+source meanwhile."""
 
 UNFINISHED = re.compile(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.((rows\.json|found)\.)?lock$")
 """Names of what is being written, and of locks."""
