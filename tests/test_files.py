@@ -1,5 +1,6 @@
 """A reader never sees half a file, and a folder that cannot be written gets a sentence."""
 
+import errno
 import fcntl
 import json
 import os
@@ -33,6 +34,24 @@ def test_a_failed_file_leaves_the_old_one(tmp_path):
         fail_half_way(temporary)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_full_disk_is_said_of_the_file_that_people_know(tmp_path, named):
+    path = tmp_path / "file.txt"
+    with pytest.raises(OSError, match="No space left") as caught, atomic_file(path) as temporary:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *([str(temporary)] if named else []))
+    assert caught.value.filename == str(path)
+
+
+def test_what_another_file_says_is_not_said_of_this_one(tmp_path):
+    for error in (
+        BrokenPipeError(errno.EPIPE, "Broken pipe"),
+        FileNotFoundError(errno.ENOENT, "No", "other"),
+    ):
+        with pytest.raises(type(error)) as caught, atomic_file(tmp_path / "file.txt"):
+            raise error
+        assert caught.value.filename in (None, "other")
 
 
 def test_a_folder_appears_whole(tmp_path):

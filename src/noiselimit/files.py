@@ -1,5 +1,6 @@
 """Writing so that a reader never sees half a file: a temporary name beside the target, then a rename."""
 
+import errno
 import json
 import os
 import shutil
@@ -11,6 +12,9 @@ from typing import Any
 
 from noiselimit.errors import InputError
 from noiselimit.temporaries import clear_abandoned, held_temporary, is_leftover
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What a disk says that has no room."""
 
 
 @contextmanager
@@ -30,6 +34,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
         sync_folder(parent)
+    except OSError as error:
+        if error.filename == str(temporary) or (error.filename is None and error.errno in FULL):
+            error.filename = str(path)  # the name that people know; a full disk names none
+        raise
     finally:
         temporary.unlink(missing_ok=True)
         if handle is not None:

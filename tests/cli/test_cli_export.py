@@ -39,3 +39,16 @@ def test_json(command, one_run):
     assert told["weights"] == "w.safetensors"
     assert told["network"] == "mlp"
     assert told["class_names"] == ["0", "1", "2"]
+
+
+def test_a_full_disk_is_named_with_the_file(command, monkeypatch, one_run):
+    def full(*_):
+        raise safetensors.SafetensorError("Error while serializing: I/O error: No space (os error 28)")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    answer = command("export", one_run, "--out", "w.safetensors")
+    assert answer.code == 2
+    assert answer.err == (
+        "noiselimit: w.safetensors cannot be used (No space left on device): free space or choose another "
+        "place.\n"
+    )

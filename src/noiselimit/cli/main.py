@@ -1,6 +1,5 @@
 """`noiselimit`: the commands, and how every mistake ends in one sentence and exit code 2."""
 
-import errno
 import os
 import shlex
 import sys
@@ -24,6 +23,7 @@ from noiselimit.cli.predict import predict
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import InputError, Notice, unknown
+from noiselimit.files import FULL
 
 NOBODY_READS = 141  # what shells report for a command whose reader, such as head, went away
 
@@ -105,7 +105,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _drop_output()
         place = error.filename or "the output"
-        remedy = "free space" if error.errno == errno.ENOSPC else "check its permissions"
+        remedy = "free space" if error.errno in FULL else "check its permissions"
         return _refuse(f"{place} cannot be used ({error.strerror}): {remedy} or choose another place.")
     except Exception as error:
         if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed

@@ -12,6 +12,8 @@ averaged.safetensors mean probabilities over the second half of the epochs, wher
 import dataclasses
 import errno
 import json
+import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -147,7 +149,9 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str
     try:
         safetensors.torch.save_file(tensors, path, metadata)
     except safetensors.SafetensorError as error:
-        raise OSError(errno.EIO, str(error).strip(), str(path)) from None
+        told = re.search(r"\(os error (\d+)\)", str(error))
+        number = int(told[1]) if told else errno.EIO
+        raise OSError(number, os.strerror(number) if told else str(error).strip(), str(path)) from None
 
 
 def _read_object(path: Path) -> dict[str, Any]:
