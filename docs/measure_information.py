@@ -202,9 +202,10 @@ def _spread(values: Sequence[float], digits: int) -> str:
 
 def memorisation_chart(results: dict[str, Any]) -> str:
     """Fig. 1 as an SVG file: accuracy on the noisy training labels beside that on clean ones."""
-    from noiselimit.report.charts import HEIGHT, WIDTH, Line, line_chart
+    from noiselimit.report.charts import Line, line_chart
+    from noiselimit.report.panels import panels
 
-    panels: list[str] = []
+    charts: list[str] = []
     for curve, y_label, reference in (
         ("train_accuracy", "training accuracy, noisy labels", (0.2, "right labels: 20 %")),
         ("test_accuracy", "test accuracy, clean labels", None),
@@ -219,25 +220,22 @@ def memorisation_chart(results: dict[str, Any]) -> str:
             for name in TRAININGS
             for line in chosen_runs(results, name)
         ]
-        panel = line_chart(
-            lines,
-            title=f"{y_label}, per epoch".capitalize(),
-            x_label="epoch",
-            y_label=y_label,
-            reference=reference,
-            standalone=True,
+        charts.append(
+            line_chart(
+                lines,
+                title=f"{y_label}, per epoch".capitalize(),
+                x_label="epoch",
+                y_label=y_label,
+                reference=reference,
+                standalone=True,
+            )
         )
-        panels.append(panel.replace("<svg ", f'<svg x="{len(panels) * WIDTH}" ', 1))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * WIDTH} {HEIGHT}" width="{2 * WIDTH}" '
-        f'height="{HEIGHT}" role="img" aria-label="Memorisation of noisy labels, per epoch">\n'
-        f"{''.join(panels)}</svg>\n"
-    )
+    return panels(charts, title="Memorisation of noisy labels, per epoch")
 
 
 def fano_figure() -> str:
     """Fig. 2 as `noiselimit bound plot` draws it."""
-    from noiselimit.cli.bound_plot import fano_chart, fano_curve
+    from noiselimit.report.fano_chart import fano_chart, fano_curve
 
     return fano_chart([fano_curve(noise, 10) for noise in NOISES], 10)
 

@@ -128,7 +128,7 @@ def plot(
     """
     import json
 
-    from noiselimit.cli.bound_plot import fano_chart, fano_curve
+    from noiselimit.report.fano_chart import fano_chart, fano_curve
     from noiselimit.cli.values import several
     from noiselimit.files import atomic_file
 

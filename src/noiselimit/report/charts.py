@@ -42,6 +42,8 @@ class Line:
     """The x at which the line carries a dot, if any."""
     label_at: float | None = None
     """The x of a point on which the label stands, for lines that all end in one place."""
+    strength: float = 1.0
+    """Opacity, for lines whose order a reader should see, such as those of a growing β."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,8 @@ def _draw(line: Line, parts: list[list[tuple[float, float]]], x: Scale, y: Scale
         place = f'x="{x(line.label_at):.1f}" y="{y(at_label[0]) + 4:.1f}"'
         shapes.append(f'<text class="label on-line x {line.emphasis}" {place}>{_text(line.label)}</text>')
     tooltip = _text(line.tooltip or line.label)
-    return f'<g class="line {line.emphasis}"><title>{tooltip}</title>{"".join(shapes)}</g>'
+    opacity = "" if line.strength == 1.0 else f' opacity="{line.strength:.2f}"'
+    return f'<g class="line {line.emphasis}"{opacity}><title>{tooltip}</title>{"".join(shapes)}</g>'
 
 
 _Label = tuple[str, Emphasis, float, float]
