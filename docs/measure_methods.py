@@ -9,7 +9,6 @@ only measure. `make docs` then puts the table into docs/methods.md.
 """
 
 import argparse
-import csv
 import json
 import sys
 import time
@@ -21,7 +20,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 GRID = ROOT / "results" / "methods-grid.json"
 TABLE = ROOT / "results" / "methods.json"
-PAPER = ROOT / "results" / "paper-tables.csv"
 
 PROBLEM = {"noise": "uniform:0.5", "train_size": 10_000, "epochs": 30}
 BETAS = [0, 0.1, 0.3, 1, 3, 10, 30, 100]
@@ -167,12 +165,10 @@ def _circumstances(runs: Sequence[Any]) -> dict[str, Any]:
 
 def paper_accuracy(method: str) -> str:
     """The paper's figure for this problem, or a dash where it has none."""
-    with PAPER.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            place = (row["dataset"], row["noise"], row["p"], row["n"], row["method"])
-            if place == ("mnist", "uniform", "0.5", "10000", method):
-                return f"{row['accuracy']} ± {row['std']}"
-    return "–"
+    from noiselimit.reproduce.paper import paper_figure
+
+    found = paper_figure("mnist", "uniform", 0.5, 10_000, method)
+    return "–" if found is None else f"{found.accuracy} ± {found.std}"
 
 
 def table(results: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ LAYERS = [
     {"run_report"},
     {"audit"},
     {"demo", "bench"},
+    {"reproduce"},
     {"cli", "estimator"},
     {"__main__"},
     {"__main__"},

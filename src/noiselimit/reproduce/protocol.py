@@ -1,0 +1,118 @@
+"""How the paper trains: networks, epochs and the grids of hyper-parameters, for each of its data sets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from noiselimit.errors import unknown
+
+BETAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+SIGMAS = (0.01, 0.03, 0.1, 0.3)
+RATES = (1e-3, 1e-4, 1e-5, 1e-6)
+
+Grid = Mapping[str, tuple[float, ...]]
+"""Name of a hyper-parameter, or learning_rate → the values that are tried."""
+
+GRIDS: Mapping[str, Grid] = {
+    "ce": {},
+    "ce-gn": {"sigma": SIGMAS},
+    "ce-ln": {"sigma": SIGMAS},
+    "mae": {},
+    "fw": {},
+    "dmi": {"learning_rate": RATES},
+    "soft-penalty": {"penalty": (0.001, 0.01, 0.03, 0.1), "beta": (0.0, 0.01, 0.1, 1.0, 10.0)},
+    "limit-g": {"beta": BETAS},
+    "limit-l": {"beta": BETAS},
+    "limit-g+s": {"beta": BETAS, "sigma": SIGMAS},
+    "limit-l+s": {"beta": BETAS, "sigma": SIGMAS},
+    "limit-g+init": {"beta": BETAS},
+    "limit-l+init": {"beta": BETAS},
+}
+"""What the paper searches (its section on hyper-parameters), in the order in which the tables want them."""
+
+QUICK_GRIDS: Mapping[str, Grid] = {
+    method: {
+        name: {"beta": (1.0, 10.0), "learning_rate": (1e-3, 1e-4)}.get(name, values[:1])
+        for name, values in grid.items()
+    }
+    for method, grid in GRIDS.items()
+}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How every run on one of the paper's data sets is trained."""
+
+    data: str
+    """Name in the paper's tables."""
+    source: str
+    """Name of what is loaded: the same, but for quick trials."""
+    network: str
+    epochs: int = 400
+    patience: int = 100
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    augmentation: str = "none"
+    seeds: int = 5
+    """How many splits the paper takes."""
+    grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
+    train_sizes: Mapping[int | None, int | None] = field(default_factory=dict)
+    """The paper's n → train_size; None: all that validation leaves. A fifth is held out for validation."""
+    quick: bool = False
+
+
+PROTOCOLS: Mapping[str, Protocol] = {
+    protocol.data: protocol
+    for protocol in (
+        Protocol("mnist", "mnist", "mnist-cnn", train_sizes={1000: 1000, 10_000: 10_000, 48_000: None}),
+        Protocol(
+            "cifar10",
+            "cifar10",
+            "resnet-34",
+            augmentation="flip-crop",
+            seeds=1,
+            train_sizes={40_000: None},
+        ),
+        Protocol(
+            "cifar100",
+            "cifar100",
+            "resnet-34",
+            augmentation="flip-crop",
+            seeds=1,
+            train_sizes={40_000: None},
+        ),
+        Protocol(
+            "clothing1m",
+            "clothing1m",
+            "resnet-50",
+            epochs=30,
+            augmentation="flip-crop",
+            seeds=1,
+            train_sizes={None: None},
+        ),
+    )
+}
+QUICK_SIZES = {1000: 200, 10_000: 500}
+
+
+def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -> Protocol:
+    """The protocol of a data set of the paper.
+
+    `quick` trains the same methods on the digits that come with scikit-learn, with few epochs and values.
+    """
+    if data not in PROTOCOLS:
+        raise unknown("data set of the paper", data, PROTOCOLS)
+    found = PROTOCOLS[data]
+    if quick:
+        found = replace(
+            found,
+            source="digits",
+            network="small-cnn",
+            epochs=3,
+            patience=2,
+            augmentation="none",
+            seeds=1,
+            grids=QUICK_GRIDS,
+            train_sizes={n: QUICK_SIZES.get(n or 0) for n in found.train_sizes},
+            quick=True,
+        )
+    return found if epochs is None else replace(found, epochs=epochs)
