@@ -57,13 +57,31 @@ class Protocol:
     grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
     train_sizes: Mapping[int | None, int | None] = field(default_factory=dict)
     """The paper's n → train_size; None: all that validation leaves. A fifth is held out for validation."""
+    input_shape: tuple[int, ...] = (3, 32, 32)
+    classes: int = 10
+    full_size: int = 40_000
+    """Examples that training has at most."""
+    evaluated: int = 20_000
+    """Validation and test examples, which are evaluated after every epoch."""
     quick: bool = False
+
+    def train_examples(self, n: int | None) -> int:
+        """How many examples a run trains on where the paper has n."""
+        return self.train_sizes[n] or self.full_size
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
     protocol.data: protocol
     for protocol in (
-        Protocol("mnist", "mnist", "mnist-cnn", train_sizes={1000: 1000, 10_000: 10_000, 48_000: None}),
+        Protocol(
+            "mnist",
+            "mnist",
+            "mnist-cnn",
+            train_sizes={1000: 1000, 10_000: 10_000, 48_000: None},
+            input_shape=(1, 28, 28),
+            full_size=48_000,
+            evaluated=22_000,
+        ),
         Protocol(
             "cifar10",
             "cifar10",
@@ -79,6 +97,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
             augmentation="flip-crop",
             seeds=1,
             train_sizes={40_000: None},
+            classes=100,
         ),
         Protocol(
             "clothing1m",
@@ -88,6 +107,10 @@ PROTOCOLS: Mapping[str, Protocol] = {
             augmentation="flip-crop",
             seeds=1,
             train_sizes={None: None},
+            input_shape=(3, 224, 224),
+            classes=14,
+            full_size=800_000,
+            evaluated=210_000,
         ),
     )
 }
@@ -109,10 +132,15 @@ def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -
             network="small-cnn",
             epochs=3,
             patience=2,
+            batch_size=64,
             augmentation="none",
             seeds=1,
             grids=QUICK_GRIDS,
             train_sizes={n: QUICK_SIZES.get(n or 0) for n in found.train_sizes},
+            input_shape=(1, 8, 8),
+            classes=10,
+            full_size=1150,
+            evaluated=647,
             quick=True,
         )
     return found if epochs is None else replace(found, epochs=epochs)

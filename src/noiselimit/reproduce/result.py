@@ -1,0 +1,104 @@
+"""From a finished run to its row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from noiselimit.methods import get_method
+from noiselimit.noise import noise_to_json
+from noiselimit.reproduce.bootstrap import bootstrap_std
+from noiselimit.reproduce.cells import spec_hyper
+from noiselimit.reproduce.protocol import Protocol
+from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.studies import Cell
+from noiselimit.reproduce.work import Task
+from noiselimit.spec import RunSpec
+
+
+class Places:
+    """Which cell and value of its grid a run is of: by what it is, once it is bound to data too."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = {_identity(task.spec): task for task in tasks}
+        self._cells = {_problem(task.spec): task.cell for task in tasks}
+
+    def is_task(self, spec: RunSpec) -> bool:
+        """Whether it is a run of one of the tasks, rather than one that they start from."""
+        return _identity(spec) in self._tasks
+
+    def find(self, spec: RunSpec) -> tuple[Cell, str]:
+        """Cell and value of a run that one of the tasks is, or starts from."""
+        task = self._tasks.get(_identity(spec))
+        if task is not None:
+            return task.cell, task.hyper
+        cell = replace(self._cells[_problem(spec)], method=spec.method)
+        return cell, spec_hyper(cell, spec.hyper, spec.learning_rate)
+
+
+def _problem(spec: RunSpec) -> tuple[object, ...]:
+    return str(noise_to_json(spec.noise)), spec.train_size
+
+
+def _identity(spec: RunSpec) -> tuple[object, ...]:
+    how = (spec.method, *sorted(spec.hyper.items()), spec.learning_rate, spec.dropout, spec.weight_decay)
+    return (*_problem(spec), *how, spec.seed)
+
+
+def make_row(
+    place: tuple[Cell, str],
+    spec: RunSpec,
+    metrics: Mapping[str, Any],
+    protocol: Protocol,
+    seconds: float,
+    commit: str,
+) -> ResultRow:
+    """The row of a run of this cell and value that took so many seconds, and ended just now."""
+    cell, hyper = place
+    accuracy = metrics["test_accuracy"]
+    with_predictor = get_method(spec.method).needs_predictor
+    return ResultRow(
+        data=cell.data,
+        noise="none" if cell.p == 0 else cell.noise,
+        p=cell.p,
+        n=cell.n,
+        method=spec.method,
+        hyper=hyper,
+        seed=spec.seed,
+        epochs=spec.epochs,
+        patience=spec.patience,
+        network=protocol.network,
+        precision=spec.precision,
+        quick=protocol.quick,
+        epochs_run=metrics["last_epoch"],
+        best_epoch=metrics["best_epoch"],
+        validation_accuracy=metrics["validation_accuracy"],
+        validation_loss=metrics["validation_loss"],
+        test_accuracy=accuracy,
+        bootstrap_std=None
+        if accuracy is None
+        else bootstrap_std(accuracy, metrics["test_examples"], spec.seed),
+        gap_auc=metrics["gap_auc"] if with_predictor else None,
+        seconds=seconds,
+        failure=metrics["failure"] or "",
+        device=metrics["device"],
+        versions=" ".join(f"{name}={version}" for name, version in metrics["versions"].items()),
+        commit=commit,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+class Shares:
+    """How the time of a cohort is shared out: at every moment equally among those that still train."""
+
+    def __init__(self) -> None:
+        self._cohorts: dict[tuple[bool, int], tuple[int, float, float]] = {}
+
+    def of_next(self, spec: RunSpec, metrics: Mapping[str, Any]) -> float:
+        """Seconds of the run that ended just now, by what it says of its cohort."""
+        key = spec.parent is not None, int(metrics["cohort"])
+        ended, latest, share = self._cohorts.get(key, (0, 0.0, 0.0))
+        passed = max(float(metrics["cohort_seconds"]) - latest, 0.0)
+        share += passed / max(key[1] - ended, 1)
+        self._cohorts[key] = ended + 1, latest + passed, share
+        return share

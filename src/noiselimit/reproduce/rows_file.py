@@ -1,0 +1,92 @@
+"""Rows in CSV files, one for each data set: appended line by line, read whatever a crash left, merged."""
+
+import csv
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from noiselimit.errors import InputError
+from noiselimit.files import make_folder
+from noiselimit.locks import file_lock
+from noiselimit.opening import open_regular, read_small_text
+from noiselimit.reproduce.rows import HEADER, ResultRow, line_of, row_of
+
+
+def rows_path(folder: Path, data: str) -> Path:
+    """Where the rows of a data set are."""
+    return folder / f"{data}.csv"
+
+
+def read_rows(path: Path) -> list[ResultRow]:
+    """All rows of a file, in its order, without a last line that has no end; none where there is no file."""
+    if not path.exists():
+        return []
+    try:
+        text = read_small_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read ({error}): name a file of results.") from None
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    if lines and lines[0] != HEADER:
+        raise InputError(f"{path} is no file of results of this version: its first line is another.")
+    rows = []
+    for number, values in enumerate(csv.reader(lines[1:]), start=2):
+        try:
+            rows.append(row_of(values))
+        except ValueError as error:
+            raise InputError(f"{path} is damaged in line {number} ({error}): delete that line.") from None
+    return rows
+
+
+def read_folder(folder: Path) -> list[ResultRow]:
+    """All rows of all files in a folder, which may be missing."""
+    return [row for path in sorted(folder.glob("*.csv")) if _is_ours(path) for row in read_rows(path)]
+
+
+def append_rows(path: Path, rows: Iterable[ResultRow]) -> None:
+    """Add whole lines at the end, on disk when this returns; what a crash left of a line goes first."""
+    text = "".join(f"{line_of(row)}\n" for row in rows)
+    make_folder(path.parent)
+    with file_lock(path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            whole = _whole_bytes(handle)
+            os.ftruncate(handle, whole)
+            os.lseek(handle, whole, os.SEEK_SET)
+            left = ((HEADER + "\n" if whole == 0 else "") + text).encode()
+            while left:
+                left = left[os.write(handle, left) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def merge_files(files: Sequence[Path], folder: Path) -> dict[str, int]:
+    """Add what the files have and the folder's have not; data set → rows that were added."""
+    added: dict[str, int] = {}
+    arriving: dict[str, list[ResultRow]] = {}
+    for path in files:
+        if not path.exists():
+            raise InputError(f"there is no file {path}: name files of results.")
+        for row in read_rows(path):  # all of them before the first is written
+            arriving.setdefault(row.data, []).append(row)
+    for data, rows in arriving.items():
+        target = rows_path(folder, data)
+        with file_lock(target):
+            known = {line_of(row) for row in read_rows(target)}
+            new = list({line_of(row): row for row in rows if line_of(row) not in known}.values())
+            append_rows(target, new)
+        added[data] = len(new)
+    return added
+
+
+def _whole_bytes(handle: int) -> int:
+    """Bytes up to the end of the last whole line."""
+    size = os.fstat(handle).st_size
+    tail = os.pread(handle, min(size, 65536), max(0, size - 65536))
+    return max(0, size - len(tail)) + tail.rfind(b"\n") + 1
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the first line is that of rows: figures keep small tables of their own beside."""
+    with open_regular(path) as file:
+        return file.readline(len(HEADER) + 2).decode("utf-8", "replace").rstrip("\n") == HEADER
