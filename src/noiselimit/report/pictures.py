@@ -19,14 +19,14 @@ def data_uri(image: npt.NDArray[np.generic]) -> str:
     inputs, are stretched from their least to their greatest. NaN is black. Pictures with a side longer
     than 160 pixels are reduced; small ones keep their pixels, and the style sheet enlarges them.
     """
-    picture = Image.fromarray(_pixels(image))
+    picture = Image.fromarray(pixels(image))
     picture.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
     buffer = io.BytesIO()
     picture.save(buffer, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def _pixels(image: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+def pixels(image: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
     """uint8 array [H, W] or [H, W, 3]."""
     array = image[None] if image.ndim == 2 else image
     if array.ndim != 3 or array.shape[0] not in (1, 3) or 0 in array.shape:

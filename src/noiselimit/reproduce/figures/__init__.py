@@ -1,0 +1,1 @@
+"""The paper's figures: what runs leave for them, and how that is drawn."""

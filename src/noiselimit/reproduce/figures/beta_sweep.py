@@ -1,0 +1,66 @@
+"""Supplement: what β does to LIMIT on MNIST with 80 % wrong labels."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from noiselimit.report.panels import panels
+from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
+from noiselimit.reproduce.figures.figure import Figure, tasks_of
+from noiselimit.reproduce.figures.kept import Kept
+from noiselimit.reproduce.figures.learning_curves import CELLS, LEARNING_CURVES
+from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
+
+METHODS = {"limit-g": "LIMIT-G: ", "limit-l": "LIMIT-L: "}
+PALEST = 0.25
+
+
+def beta_of(curves: Curves) -> float:
+    """The run's β."""
+    return float(curves.row.hyper.removeprefix("beta="))
+
+
+def sweep(kept: Sequence[Kept], method: str) -> list[Curves]:
+    """The method's runs with rising β."""
+    return sorted((read_curves(one) for one in kept if one.row.method == method), key=beta_of)
+
+
+def _style(betas: Sequence[float]) -> Callable[[Curves], dict[str, Any]]:
+    def style(curves: Curves) -> dict[str, Any]:
+        share = betas.index(beta_of(curves)) / max(len(betas) - 1, 1)
+        label = f"β {beta_of(curves):g}"
+        return {"label": label, "emphasis": "chosen", "strength": PALEST + (1 - PALEST) * share}
+
+    return style
+
+
+def _draw(kept: Sequence[Kept]) -> str | None:
+    found = {method: curves for method in METHODS if (curves := sweep(kept, method))}
+    if not found:
+        return None
+    charts = [
+        side_chart(curves, side, _style([beta_of(one) for one in curves]), METHODS[method])
+        for side in SIDES
+        for method, curves in found.items()
+    ]
+    return panels(charts, title="Accuracy per epoch by β, 80 % wrong labels", columns=len(found))
+
+
+def _caption(kept: Sequence[Kept]) -> str:
+    curves = [read_curves(one) for one in kept]
+    return (
+        f"{trained_words(curves)}. The darker, the larger β. Lines end where a run stopped. Curves are means "
+        "over 5 epochs."
+    )
+
+
+BETA_SWEEP = Figure(
+    name="beta-sweep",
+    title="What β does to LIMIT on MNIST with 80 % wrong labels",
+    place="fig:mnist-error-noise80-beta",
+    data="mnist",
+    kind=KIND,
+    wants=lambda row: row.method in METHODS and LEARNING_CURVES.wants(row),
+    tasks=lambda protocol: tasks_of([cell for cell in CELLS if cell.method in METHODS], protocol),
+    draw=_draw,
+    caption=_caption,
+)

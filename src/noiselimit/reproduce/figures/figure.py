@@ -1,0 +1,86 @@
+"""A figure of the paper: whose runs it shows, and how what they left is drawn."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from noiselimit.reproduce.cells import is_of, spec_hyper
+from noiselimit.reproduce.figures.kept import Kept
+from noiselimit.reproduce.protocol import Protocol, protocol_for
+from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.studies import Cell
+from noiselimit.reproduce.work import Task
+
+SEED = 0
+"""A figure shows one split."""
+LIKELY = (10.0, 3.0, 30.0, 100.0, 1.0, 0.3, 0.1, 0.0, 0.01)
+"""Values of β, the most promising first, so that little time shows something."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One of the paper's figures by the name that `noiselimit reproduce` knows it by."""
+
+    name: str
+    title: str
+    place: str
+    """Where it is in the paper."""
+    data: str | None
+    """The paper's name of the data set; None where nothing is trained."""
+    kind: str | None
+    """Which file of what runs left (`kept_file`) it is drawn from; None: from none."""
+    wants: Callable[[ResultRow], bool]
+    """Whether a run's row is of a run that it shows."""
+    tasks: Callable[[Protocol], list[Task]]
+    """What is trained for it; runs of the tables that it wants count as well."""
+    draw: Callable[[Sequence[Kept]], str | None]
+    """An SVG file of what it wants; None where nothing was measured, or where it is a sheet of pictures."""
+    caption: Callable[[Sequence[Kept]], str]
+    """What was measured, in a sentence or two; asked only where something was."""
+    adapted: Callable[[Protocol], Protocol] = lambda protocol: protocol
+    """Its protocol, where that is not quite the table's."""
+
+    def protocol(self, *, quick: bool = False, epochs: int | None = None) -> Protocol | None:
+        """How its runs are trained."""
+        return (
+            None if self.data is None else self.adapted(protocol_for(self.data, quick=quick, epochs=epochs))
+        )
+
+    def missing(self, kept: Iterable[Kept], protocol: Protocol) -> list[Task]:
+        """The runs that are still to be trained."""
+        rows = [one.row for one in kept]
+        return [task for task in self.tasks(protocol) if not _is_in(task, rows, protocol)]
+
+    def shown(self, kept: Iterable[Kept], *, quick: bool = False) -> list[Kept]:
+        """What it shows of all that was kept."""
+        return [one for one in kept if one.row.quick == quick and self.wants(one.row)]
+
+
+def tasks_of(cells: Sequence[Cell], protocol: Protocol) -> list[Task]:
+    """All values of the cells' grids."""
+    found = [
+        Task(cell, spec, spec_hyper(cell, spec.hyper, spec.learning_rate))
+        for cell in cells
+        for spec in cell.specs([SEED], protocol)
+    ]
+    return sorted(found, key=lambda task: LIKELY.index(task.spec.hyper.get("beta", LIKELY[0])))
+
+
+def wanted_by(cells: Sequence[Cell]) -> Callable[[ResultRow], bool]:
+    """Rows of the tables' runs of these cells, of the one split that is shown."""
+    networks = {protocol_for(cell.data, quick=quick).network for cell in cells for quick in (False, True)}
+
+    def wants(row: ResultRow) -> bool:
+        of_table = row.seed == SEED and row.network in networks
+        return of_table and any(is_of(cell, row, quick=row.quick) for cell in cells)
+
+    return wants
+
+
+def _is_in(task: Task, rows: Iterable[ResultRow], protocol: Protocol) -> bool:
+    spec = task.spec
+    return any(
+        is_of(task.cell, row, quick=protocol.quick)
+        and (row.hyper, row.seed, row.network) == (task.hyper, spec.seed, spec.network)
+        and row.serves(spec.epochs)
+        for row in rows
+    )

@@ -1,0 +1,39 @@
+"""Pairs of charts over epochs: accuracy on noisy training labels, and on clean test labels."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from noiselimit.report.charts import Line, line_chart
+from noiselimit.report.wording import percent
+from noiselimit.reproduce.figures.curves import Curves, points
+
+SIDES = ("train", "test")
+TITLES = {"train": "training accuracy, noisy labels", "test": "test accuracy, clean labels"}
+
+
+def side_chart(
+    curves: Sequence[Curves], side: str, style: Callable[[Curves], dict[str, Any]], whose: str = ""
+) -> str:
+    """A standalone chart of one side of the curves; `style` gives label and looks of each line."""
+    lines = [Line(points=points(getattr(one, side)), **style(one)) for one in curves]
+    right = None if curves[0].row.p is None else 1 - curves[0].row.p
+    return line_chart(
+        lines,
+        title=f"{whose}{TITLES[side]}, per epoch".capitalize() if not whose else f"{whose}{TITLES[side]}",
+        x_label="epoch",
+        y_label=f"{whose}{TITLES[side]}",
+        reference=(right, f"right labels: {percent(right, 0)}") if right and side == "train" else None,
+        standalone=True,
+    )
+
+
+def trained_words(curves: Sequence[Curves]) -> str:
+    """'MNIST, 48000 …': what the runs have in common, for a caption."""
+    row = curves[0].row
+    lengths = sorted({len(one.train) for one in curves})
+    epochs = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
+    limit = max(one.row.epochs for one in curves)
+    return (
+        f"{row.network}, seed {row.seed}, {epochs} epochs (at most {limit}, patience "
+        f"{max(one.row.patience for one in curves)})"
+    )

@@ -1,0 +1,116 @@
+"""Fig. 1: who memorises labels of which 80 % are wrong. The only figure with trainings that no table has."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from noiselimit.grids import grid
+from noiselimit.information import least_information, uniform_noise_entropy
+from noiselimit.report.panels import panels
+from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
+from noiselimit.reproduce.figures.figure import LIKELY, SEED, Figure
+from noiselimit.reproduce.figures.kept import Kept, best
+from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
+from noiselimit.reproduce.protocol import BETAS, Protocol
+from noiselimit.reproduce.rows import ResultRow, hyper_text
+from noiselimit.reproduce.studies import Cell, run_noise
+from noiselimit.reproduce.work import Task
+from noiselimit.spec import RunSpec
+
+NETWORK = "mlp-4x512"
+EPOCHS = 200
+"""No early stopping: memorising shows after the best epoch."""
+P, CLASSES = 0.8, 10
+SEARCHED: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
+    "cross-entropy": ("ce", {}),
+    "dropout": ("ce", {"dropout": (0.5, 0.25, 0.75)}),
+    "weight decay": ("ce", {"weight_decay": (1e-3, 1e-4, 1e-2)}),
+    "LIMIT-L": ("limit-l", {"beta": tuple(value for value in LIKELY if value in BETAS)}),
+}
+"""Training → method and what is searched; the paper does not say which shares and rates it took."""
+
+
+def _tasks(protocol: Protocol) -> list[Task]:
+    return [
+        Task(cell, spec, hyper_text({name: _value(spec, name) for name in searched}))
+        for method, searched in SEARCHED.values()
+        for cell in [Cell("mnist", "uniform", P, 48_000, method)]
+        for spec in grid(
+            method=method,
+            seed=SEED,
+            noise=run_noise(cell, quick=protocol.quick),
+            network=protocol.network,
+            epochs=protocol.epochs,
+            patience=protocol.patience,
+            batch_size=protocol.batch_size,
+            learning_rate=protocol.learning_rate,
+            train_size=protocol.train_sizes[cell.n],
+            **{name: list(values[:1] if protocol.quick else values) for name, values in searched.items()},
+        )
+    ]
+
+
+def _adapted(protocol: Protocol) -> Protocol:
+    epochs = min(EPOCHS, protocol.epochs)
+    return replace(protocol, network=NETWORK, epochs=epochs, patience=epochs)
+
+
+def _value(spec: RunSpec, name: str) -> float:
+    return float(spec.hyper[name] if name in spec.hyper else getattr(spec, name))
+
+
+def training_of(row: ResultRow) -> str:
+    """Which of the trainings a row is of."""
+    searched = {"dropout": "dropout", "weight_decay": "weight decay", "beta": "LIMIT-L"}
+    return searched.get(row.hyper.partition("=")[0], "cross-entropy")
+
+
+def chosen(kept: Sequence[Kept]) -> dict[str, Curves]:
+    """Training → the value that the noisy validation labels choose."""
+    found = {name: best(one for one in kept if training_of(one.row) == name) for name in SEARCHED}
+    return {name: read_curves(one) for name, one in found.items() if one is not None}
+
+
+def _draw(kept: Sequence[Kept]) -> str | None:
+    shown = chosen(kept)
+    if not shown:
+        return None
+    names = {id(curves): name for name, curves in shown.items()}
+
+    def style(curves: Curves) -> dict[str, Any]:
+        name = names[id(curves)]
+        value = f", {curves.row.hyper.replace('_', ' ')}" if curves.row.hyper else ""
+        emphasis = "chosen" if name.startswith("LIMIT") else "baseline"
+        return {"label": name, "emphasis": emphasis, "tooltip": name + value}
+
+    charts = [side_chart(list(shown.values()), side, style) for side in SIDES]
+    return panels(charts, title="Memorisation of noisy labels, per epoch")
+
+
+def _caption(kept: Sequence[Kept]) -> str:
+    shown = chosen(kept)
+    entropy = uniform_noise_entropy(P, CLASSES)
+    bits = {name: least_information(entropy, 1 - curves.train[-1], CLASSES) for name, curves in shown.items()}
+    said = ", ".join(
+        f"{name}{f' ({shown[name].row.hyper})' if shown[name].row.hyper else ''} {value:.2f}"
+        for name, value in bits.items()
+    )
+    return (
+        f"{trained_words(list(shown.values()))}, no early stopping. Bits per label that the last epoch's "
+        f"training error implies, of {entropy:.2f}: {said}. Values in brackets were chosen by the noisy "
+        f"validation labels, among {len(kept)} runs. Curves are means over 5 epochs."
+    )
+
+
+MEMORISATION = Figure(
+    name="memorisation",
+    title="Who memorises: MLP of 4 × 512 units on MNIST with 80 % wrong labels",
+    place="Fig. 1",
+    data="mnist",
+    kind=KIND,
+    wants=lambda row: row.network == NETWORK and row.seed == SEED,
+    tasks=_tasks,
+    draw=_draw,
+    caption=_caption,
+    adapted=_adapted,
+)
