@@ -112,7 +112,8 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
 def cell_rows(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol) -> dict[str, list[ResultRow]]:
     """The current rows of the cell, by the value of the grid; failed runs count for nothing."""
     found: dict[str, list[ResultRow]] = {}
-    for row in current_rows(row for row in rows if is_of(cell, row, quick=protocol.quick)):
+    own = (row for row in rows if is_of(cell, row, quick=protocol.quick) and row.network == protocol.network)
+    for row in current_rows(own):
         if not row.failure and row.validation_accuracy is not None:
             found.setdefault(row.hyper, []).append(row)
     return found
