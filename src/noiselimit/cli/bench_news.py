@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def bench_news(quiet: bool = False) -> Iterator["News"]:
-    """Yield the function to hand to `run_bench` as `tell`."""
+def bench_news(quiet: bool = False, command: str = "bench") -> Iterator["News"]:
+    """Yield the function to hand to `run_bench` as `tell`, or to another command's work."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -26,7 +26,7 @@ def bench_news(quiet: bool = False) -> Iterator["News"]:
         with _bar(console) as show:
             yield show
     else:
-        yield bench_lines()
+        yield bench_lines(command=command)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def _bar(console: "Console") -> Iterator["News"]:
         yield lambda label, share: bar.update(task, completed=share, description=label)
 
 
-def bench_lines(clock: Callable[[], float] = time.monotonic) -> "News":
+def bench_lines(clock: Callable[[], float] = time.monotonic, command: str = "bench") -> "News":
     """A function that prints a line for every new measurement, and one when ten seconds have passed."""
     started = said = clock()
     latest = None
@@ -56,6 +56,6 @@ def bench_lines(clock: Callable[[], float] = time.monotonic) -> "News":
             return
         said, latest = now, label
         left = f", about {(now - started) * (1 - share) / share:.0f} s left" if share else ""
-        print(f"bench: {label}, {now - started:.0f} s gone{left}", file=sys.stderr, flush=True)
+        print(f"{command}: {label}, {now - started:.0f} s gone{left}", file=sys.stderr, flush=True)
 
     return show

@@ -13,7 +13,7 @@ LATEST = 1.5
 """Seconds after which we leave whatever is still under way: files are whole at every moment anyway."""
 
 
-KEEPING = ("train", "demo", "audit", "bench detection")
+KEEPING = ("train", "demo", "audit", "bench detection", "reproduce")
 """Commands that go on with what is done."""
 GOES_ON = "finished runs are kept, and the same command goes on"
 STARTS_ANEW = "nothing is half written, and the same command starts anew"

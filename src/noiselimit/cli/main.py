@@ -20,6 +20,7 @@ from noiselimit.cli.export import export
 from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
+from noiselimit.cli.reproduce import NamedCommands, reproduce
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import InputError, Notice, unknown
@@ -47,6 +48,7 @@ for command in (demo, audit, noise, train, show, predict, export):
     app.command()(command)
 app.add_typer(bench, name="bench", cls=_Commands)
 app.add_typer(bound, name="bound", cls=_Commands)
+app.add_typer(reproduce, name="reproduce", cls=NamedCommands)
 
 
 def _version(wanted: bool) -> None:

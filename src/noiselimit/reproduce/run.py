@@ -132,9 +132,10 @@ class _News:
         self._known = {(row.key, row.epochs) for row in read_rows(self._target)}
 
     def __call__(self, news: Progress) -> None:
-        folder = self._way.runs / news.spec.folder_name
-        if news.record is None and (folder / "spec.json").is_file():
-            self._end(load_run(folder, trusted=True))
+        if news.record is None:  # of a run that has ended, or was begun in a call before
+            folder = self._way.runs / news.spec.folder_name
+            if (folder / "spec.json").is_file():
+                self._end(load_run(folder, trusted=True))
         self._tell(news.done / news.total)
         if self._way.seconds_left < LAST_SECONDS and news.done < news.total:
             raise OutOfTime

@@ -100,10 +100,11 @@ class Speed:
         return (whole + seconds(0)) / 2
 
 
-def find_speed(device_type: str, results: Path, bench: Path | None = None) -> Speed | None:
-    """By the bench file named, or that of the device's kind among the results; None where there is none."""
-    path = bench or results / FILES.get(device_type, FILES["cpu"])
-    if bench is None and not path.is_file():
+def find_speed(device_type: str, folders: Sequence[Path], bench: Path | None = None) -> Speed | None:
+    """By the bench file named, else by the first of the device's kind in these folders; None if none is."""
+    name = FILES.get(device_type, FILES["cpu"])
+    path = bench or next((folder / name for folder in folders if (folder / name).is_file()), None)
+    if path is None:
         return None
     content = read_bench(path)
     entries = [entry for entry in [*content["rows"], *content["points"]] if "failure" not in entry]

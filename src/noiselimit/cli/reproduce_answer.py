@@ -1,0 +1,94 @@
+"""What `noiselimit reproduce NAME` does and prints."""
+
+import json
+from typing import Any
+
+from noiselimit.cli.bench_news import bench_news
+from noiselimit.cli.news import download_news
+from noiselimit.cli.reproduce_tables import plan_lines, print_cells
+from noiselimit.files import atomic_file
+from noiselimit.reproduce.call import Plan, Wanted, carry_out, make_plan
+from noiselimit.reproduce.cells import CellResult, cell_result
+from noiselimit.reproduce.figures.kept import FOLDER, kept_file, read_kept
+from noiselimit.reproduce.figures.registry import FIGURES
+from noiselimit.reproduce.rows_file import read_rows, rows_path
+from noiselimit.reproduce.run import Ended
+
+
+def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
+    """The exit code: 1 where a run failed."""
+    planned = make_plan(wanted)
+    if plan:
+        print("\n".join(plan_lines(planned)))
+        return 0
+    with bench_news(quiet, "reproduce") as tell:
+        ended = carry_out(planned, wanted, tell, download_news(quiet))
+    drawn = _draw(wanted)
+    results = _results(planned, wanted)
+    if as_json:
+        print(json.dumps(_plain(wanted, ended, results, drawn), indent=2))
+        return 1 if ended.failed else 0
+    if results:
+        print_cells(results)
+        if wanted.quick:
+            print("A quick trial on other data: the paper's figures are beside it, not to compare with.")
+    if drawn:
+        print(f"drawn: {drawn}")
+    failed = f", {ended.failed} of them failed" if ended.failed else ""
+    print(f"{wanted.name}: {ended.rows} runs trained{failed}, {ended.left} left.")
+    if ended.left:
+        print("The same command goes on.")
+    return 1 if ended.failed else 0
+
+
+def _results(plan: Plan, wanted: Wanted) -> list[CellResult]:
+    if plan.protocol is None or not plan.cells:
+        return []
+    rows = read_rows(rows_path(wanted.out, plan.protocol.data))
+    found = (cell_result(cell, rows, plan.protocol) for cell in plan.cells)
+    return [result for result in found if result is not None]
+
+
+def _draw(wanted: Wanted) -> str | None:
+    """Where the figure was drawn, if it is one and there is something to draw."""
+    figure = FIGURES.get(wanted.name)
+    if figure is None:
+        return None
+    kept = [] if figure.kind is None else read_kept(kept_file(wanted.out, figure.kind))
+    picture = figure.draw(figure.shown(kept, quick=wanted.quick))
+    if picture is None:
+        return None
+    path = wanted.out / FOLDER / f"{figure.name}{'-quick' if wanted.quick else ''}.svg"
+    with atomic_file(path) as temporary:
+        temporary.write_text(picture, "utf-8")
+    return str(path)
+
+
+def _plain(wanted: Wanted, ended: Ended, results: list[CellResult], drawn: str | None) -> dict[str, Any]:
+    return {
+        "name": wanted.name,
+        "runs_trained": ended.rows,
+        "runs_failed": ended.failed,
+        "runs_left": ended.left,
+        "drawn": drawn,
+        "cells": [
+            {
+                "problem": result.cell.problem,
+                "method": result.cell.method,
+                "hyper": result.hyper,
+                "seeds": list(result.seeds),
+                "accuracy": result.accuracy,
+                "std": result.std,
+                "std_by": result.std_by,
+                "gap_auc": result.gap_auc,
+                "epochs": result.epochs,
+                "values_run": result.values_run,
+                "values": result.values,
+                "paper": None if result.paper is None else result.paper.accuracy,
+                "paper_std": None if result.paper is None else result.paper.std,
+                "difference": result.difference,
+                "meets": result.meets,
+            }
+            for result in results
+        ],
+    }

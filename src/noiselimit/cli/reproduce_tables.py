@@ -1,0 +1,79 @@
+"""Tables of `noiselimit reproduce`: what there is, what is left, what was measured beside the paper's."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from noiselimit.cli.console import say
+
+if TYPE_CHECKING:
+    from noiselimit.reproduce.call import Plan
+    from noiselimit.reproduce.cells import CellResult
+    from noiselimit.reproduce.speed import Speed
+    from noiselimit.reproduce.states import State
+
+NONE = "–"
+
+
+def print_states(states: Sequence["State"], speed: "Speed | None") -> None:
+    """One line for each table and figure, and where the hours are from."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("name")
+    for name in ("runs", "done", "hours", "hours left"):
+        table.add_column(name, justify="right")
+    table.add_column("what")
+    for state in states:
+        numbers = (str(state.runs), str(state.done), _hours(state.hours), _hours(state.hours_left))
+        table.add_row(state.name, *numbers, state.title)
+    say(table)
+    if speed is None:
+        print(
+            "Hours are not known: measure this device with 'noiselimit bench' and name the file by --bench."
+        )
+    else:
+        print(
+            f"Hours on {speed.device}, by its bench, evaluation after every epoch included; how soon early "
+            "stopping ends a run is taken from those that were made, else 60 % of the epochs allowed. "
+            "Runs that a figure shares with a table count for both."
+        )
+
+
+def plan_lines(plan: "Plan") -> list[str]:
+    """The cohorts that are left, in order, with the time that each will take."""
+    lines = [f"{cohort.title}: {_seconds(cohort.seconds)}" for cohort in plan.cohorts]
+    total = _seconds(plan.seconds)
+    return [*lines, f"{plan.missing} of {len(plan.tasks)} runs are left: {total}"]
+
+
+def print_cells(results: Sequence["CellResult"]) -> None:
+    """What was measured, one line for each cell."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("problem", "method", "chosen"):
+        table.add_column(name)
+    for name in ("seeds", "test, %", "paper, %", "difference", "gap AUC"):
+        table.add_column(name, justify="right")
+    for result in results:
+        paper = result.paper
+        table.add_row(
+            result.cell.problem,
+            result.cell.method,
+            result.hyper
+            + ("" if result.values_run == result.values else f" ({result.values_run} of {result.values})"),
+            str(len(result.seeds)),
+            f"{result.accuracy:.1f} ± {result.std:.1f}",
+            NONE if paper is None else f"{paper.accuracy:.1f} ± {paper.std:.1f}",
+            NONE if result.difference is None else f"{result.difference:+.1f}",
+            NONE if result.gap_auc is None else f"{result.gap_auc:.4f}",
+        )
+    say(table)
+
+
+def _hours(hours: float | None) -> str:
+    return NONE if hours is None else f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return NONE if seconds is None else f"about {seconds:.0f} s"

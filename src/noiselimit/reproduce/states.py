@@ -1,0 +1,54 @@
+"""How far every table and figure is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from noiselimit.reproduce.call import Wanted, make_plan
+from noiselimit.reproduce.figures.registry import FIGURES
+from noiselimit.reproduce.speed import Speed
+from noiselimit.reproduce.studies import STUDIES
+from noiselimit.reproduce.work import plan_cohorts
+
+
+@dataclass(frozen=True)
+class State:
+    """One table or figure: how many runs it takes, and how long they take on this device."""
+
+    name: str
+    kind: str
+    """table or figure."""
+    title: str
+    runs: int
+    done: int
+    hours: float | None
+    """For all of them from the beginning; None where the device was not measured."""
+    hours_left: float | None
+
+
+def all_states(
+    out: Path,
+    device: str,
+    seeds: Sequence[int] | None = None,
+    bench: Path | None = None,
+    *,
+    quick: bool = False,
+) -> tuple[list[State], Speed | None]:
+    """Of everything by name, the tables first; `seeds` are those of tables."""
+    states: list[State] = []
+    speed = None
+    for name in (*STUDIES, *FIGURES):
+        of_table = name in STUDIES
+        wanted = Wanted(name, out, seeds=seeds if of_table else None, device=device, bench=bench, quick=quick)
+        plan = make_plan(wanted)
+        speed = plan.speed
+        hours: float | None = 0.0
+        if plan.protocol is not None:
+            whole = plan_cohorts(plan.tasks, plan.rows, plan.protocol, speed)
+            hours = None if speed is None else sum(cohort.seconds or 0.0 for cohort in whole) / 3600
+        left = None if plan.seconds is None else plan.seconds / 3600
+        title = STUDIES[name].title if of_table else FIGURES[name].title
+        done = len(plan.tasks) - plan.missing
+        kind = "table" if of_table else "figure"
+        states.append(State(name, kind, title, len(plan.tasks), done, hours, left))
+    return states, speed
