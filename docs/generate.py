@@ -27,6 +27,7 @@ import measure_information
 import measure_methods
 import measure_networks
 import performance_page
+import results_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "demo.json"
@@ -94,6 +95,7 @@ def blocks() -> dict[str, str]:
         **fuzz_page.blocks(fuzz_page.stored()),
         **measure_bad_input.blocks(measure_bad_input.stored()),
         **performance_page.blocks(performance_page.stored()),
+        **results_page.blocks(results_page.stored()),
     }
 
 
@@ -151,6 +153,7 @@ def main() -> None:
         RESULTS.write_text(json.dumps(measure(), indent=1, ensure_ascii=False) + "\n", "utf-8")
     measure_information.draw()
     performance_page.draw(performance_page.stored())
+    results_page.draw()
     content = blocks()
     for path in documents():
         path.write_text(filled(path.read_text("utf-8"), content), "utf-8")

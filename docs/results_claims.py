@@ -1,0 +1,126 @@
+"""How what was measured stands against the paper's claims, in docs/results.md."""
+
+from dataclasses import dataclass
+
+from results_numbers import LABELS, NAMES, Measured
+from results_tables import signed
+
+from noiselimit.reproduce.cells import CellResult
+from noiselimit.reproduce.studies import STUDIES, Cell
+
+MOST_BELOW = 2
+"""Of MNIST's 48 cells of LIMIT, by chance."""
+LIMITS = ("limit-g", "limit-l", "limit-g+s", "limit-l+s", "limit-g+init", "limit-l+init")
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How well the gap finds the wrong labels of one problem."""
+
+    data: str
+    noise: str
+    p: float
+    n: int
+    paper: str
+    """ROC AUC, as the paper says it."""
+    wanted: float
+
+
+DETECTIONS = (
+    Detection("mnist", "uniform", 0.8, 48_000, "> .99", 0.998),
+    Detection("cifar10", "uniform", 0.4, 40_000, "> .99", 0.985),
+    Detection("cifar10", "pair", 0.4, 40_000, ".911", 0.911),
+    Detection("cifar100", "uniform", 0.4, 40_000, "> .99", 0.99),
+)
+AT_LEAST = {
+    Cell("cifar10", "uniform", 0.4, 40_000, "limit-g+init"): 90.0,
+    Cell("cifar10", "pair", 0.4, 40_000, "limit-l+init"): 89.5,
+}
+
+
+def agreement(measured: Measured) -> str:
+    """Whether LIMIT reaches the paper's figures."""
+    cells = [cell for cell in STUDIES["mnist"].cells if cell.method in LIMITS]
+    run = [measured.results[cell] for cell in cells if cell in measured.results]
+    below = [result for result in run if not result.meets]
+    parts = [_of_mnist(len(cells), run, below)]
+    for cell, wanted in AT_LEAST.items():
+        name = (
+            f"{LABELS[cell.method]} on {NAMES[cell.data]} with {100 * (cell.p or 0):.0f} % {cell.noise} noise"
+        )
+        result = measured.results.get(cell)
+        parts.append(
+            f"- {name}: not run yet; wanted {wanted:.1f} %."
+            if result is None
+            else f"- {name}: {result.accuracy:.1f} %, wanted {wanted:.1f} %"
+            f"{'' if result.accuracy >= wanted else ': **not reached**'}."
+        )
+    return "\n".join(parts)
+
+
+def _of_mnist(count: int, run: list[CellResult], below: list[CellResult]) -> str:
+    if not run:
+        return f"- MNIST: none of the {count} cells of LIMIT was run yet."
+    listed = "; ".join(
+        f"{LABELS[result.cell.method]} at {result.cell.problem}: {result.accuracy:.1f}, "
+        f"{signed(result.difference or 0.0)}, least {result.threshold or 0.0:.1f}"
+        for result in below
+    )
+    verdict = "" if len(below) <= MOST_BELOW else f" **More than the {MOST_BELOW} that chance explains.**"
+    return (
+        f"- MNIST: {len(run) - len(below)} of the {len(run)} cells of LIMIT that were run, of {count}, are "
+        "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation and "
+        f"m the number of our seeds.{f' Below: {listed}.' if below else ''}{verdict}"
+    )
+
+
+def detection(measured: Measured) -> str:
+    """ROC AUC of the gap, of the LIMIT that validation prefers on each problem."""
+    lines = [
+        "| data | noise | method | ROC AUC of the gap | the paper's | wanted |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
+    ]
+    for one in DETECTIONS:
+        found = [
+            result
+            for result in measured.of(one.data, one.noise, one.p, one.n)
+            if result.cell.method in LIMITS and result.gap_auc is not None
+        ]
+        noise = f"{one.noise}, {100 * one.p:.0f} %"
+        if not found:
+            method, area = "–", "not run yet"
+        else:
+            best = max(found, key=lambda result: result.validation_accuracy)
+            method = f"{LABELS[best.cell.method]}, {chosen_value(best)}"
+            area = f"{best.gap_auc:.4f} ({len(best.seeds)})"
+        lines.append(f"| {NAMES[one.data]} | {noise} | {method} | {area} | {one.paper} | ≥ {one.wanted:g} |")
+    return "\n".join(lines)
+
+
+def chosen_value(result: CellResult) -> str:
+    """'β 10, σ 0.03'."""
+    symbols = {"beta": "β", "sigma": "σ", "penalty": "λ", "learning_rate": "rate"}
+    pairs = (part.split("=") for part in result.hyper.split())
+    return ", ".join(f"{symbols.get(name, name)} {value}" for name, value in pairs)
+
+
+def chosen_values(measured: Measured) -> str:
+    """What noisy validation chose, for every method that searches something."""
+    problems = list(dict.fromkeys((cell.data, cell.problem) for cell in measured.results))
+    methods = [m for m in LABELS if any(c.method == m and r.hyper for c, r in measured.results.items())]
+    if not methods:
+        return "No run yet."
+    lines = [
+        "| data | problem | " + " | ".join(LABELS[method] for method in methods) + " |",
+        "| --- | --- |" + " --- |" * len(methods),
+    ]
+    for data, problem in problems:
+        by_method = {
+            cell.method: result
+            for cell, result in measured.results.items()
+            if (cell.data, cell.problem) == (data, problem)
+        }
+        cells = [chosen_value(by_method[m]) if m in by_method else "" for m in methods]
+        if any(cells):
+            lines.append(f"| {NAMES[data]} | {problem} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

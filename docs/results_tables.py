@@ -1,0 +1,135 @@
+"""The tables of docs/results.md, one column for each problem."""
+
+from collections.abc import Sequence
+
+from results_numbers import LABELS, Measured
+
+from noiselimit.reproduce.cells import CellResult
+from noiselimit.reproduce.paper import paper_figure
+from noiselimit.reproduce.studies import STUDIES, Cell
+
+Problem = tuple[str, str, float | None, int | None]
+"""Data set, noise, p, n."""
+HEAD: dict[Problem, str] = {
+    ("mnist", "uniform", 0.5, 48_000): "MNIST, 50 %",
+    ("mnist", "uniform", 0.8, 48_000): "MNIST, 80 %",
+    ("cifar10", "uniform", 0.4, 40_000): "CIFAR-10, 40 %",
+    ("cifar10", "pair", 0.4, 40_000): "CIFAR-10, 40 % pairs",
+    ("cifar100", "uniform", 0.4, 40_000): "CIFAR-100, 40 %",
+}
+HEAD_METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
+KEY = (
+    "Measured test accuracy in % ± standard deviation (seeds), in bold the best of a column; below it the "
+    "paper's and the difference. A dot: not run yet."
+)
+NOTHING = "·"
+
+
+def head_table(measured: Measured) -> str:
+    """The one table: what is known best, with the share of wrong labels."""
+    lines = _table(list(HEAD), list(HEAD.values()), HEAD_METHODS, measured)
+    return "\n".join([*lines, "", f"{KEY} Columns: data and share of wrong labels."])
+
+
+def study_tables(data: str, measured: Measured) -> str:
+    """All cells of the paper's tables on one data set, and what validation chose."""
+    cells = STUDIES[data].cells
+    parts: list[str] = []
+    for heading, problems in _groups(cells).items():
+        titles = [_column(problem, heading) for problem in problems]
+        methods = [method for method in LABELS if method in STUDIES[data].methods]
+        parts += [f"**{heading}**", "", *_table(problems, titles, methods, measured), ""]
+    notes = _notes([result for cell, result in measured.results.items() if cell.data == data])
+    return "\n".join([*parts, *notes]).rstrip()
+
+
+def _groups(cells: Sequence[Cell]) -> dict[str, list[Problem]]:
+    """Heading → the problems beside each other: all n of one p, else all p of one noise."""
+    found: dict[str, dict[Problem, None]] = {}
+    several = len({cell.n for cell in cells}) > 1
+    for cell in cells:
+        if cell.p is None:
+            heading = "Labels as they are"
+        elif several:
+            heading = f"{cell.noise} noise, p = {cell.p:g}".capitalize()
+        else:
+            heading = f"{cell.noise} noise".capitalize()
+        found.setdefault(heading, {})[(cell.data, cell.noise, cell.p, cell.n)] = None
+    return {heading: list(problems) for heading, problems in found.items()}
+
+
+def _column(problem: Problem, heading: str) -> str:
+    _, _, p, n = problem
+    if p is None:
+        return "test accuracy"
+    return f"n = {n:,}" if "p =" in heading else f"p = {p:g}"
+
+
+def _table(
+    problems: Sequence[Problem], titles: Sequence[str], methods: Sequence[str], measured: Measured
+) -> list[str]:
+    best = {
+        problem: max((result.accuracy for result in measured.of(*problem)), default=None)
+        for problem in problems
+    }
+    lines = ["| method | " + " | ".join(titles) + " |", "| --- |" + " ---: |" * len(titles)]
+    for method in methods:
+        cells = []
+        for problem in problems:
+            result = measured.results.get(Cell(*problem, method))
+            cells.append(_cell(problem, method, result, best[problem]))
+        lines.append(f"| {LABELS[method]} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(problem: Problem, method: str, result: CellResult | None, best: float | None) -> str:
+    paper = paper_figure(*problem, method)
+    printed = "" if paper is None else f"{paper.accuracy:.1f} ± {paper.std:.1f}"
+    if result is None:
+        return f"{NOTHING}<br>{printed}" if printed else ""
+    own = f"{result.accuracy:.1f} ± {result.std:.1f}"
+    own = f"**{own}**" if result.accuracy == best else own
+    below = f"{printed}, {signed(result.difference)}" if result.difference is not None else ""
+    return f"{own} ({len(result.seeds)})<br>{below}"
+
+
+def signed(value: float) -> str:
+    """'+0.3' or '−0.3'."""
+    rounded = round(value, 1)
+    return f"{'−' if rounded < 0 else '+'}{abs(rounded):.1f}"
+
+
+def _notes(results: Sequence[CellResult]) -> list[str]:
+    """What differs from the paper's protocol, said of every cell that it is true of."""
+    if not results:
+        return ["No run yet."]
+    said = {
+        "Standard deviations by 1000 bootstrap resamples of the test examples, since there is one seed": [
+            result for result in results if result.std_by == "bootstrap"
+        ],
+        "Fewer values of the grid than the paper's were compared": [
+            result for result in results if result.values_run < result.values
+        ],
+        "The values of the grid have no seed in common, and were compared over those that each has": [
+            result for result in results if not result.compared_seeds
+        ],
+    }
+    limits: dict[int, list[CellResult]] = {}
+    for result in results:
+        limits.setdefault(result.epochs, []).append(result)
+    usual = max(limits, key=lambda limit: len(limits[limit]))
+    notes = [f"At most {usual} epochs."]
+    for limit in sorted(limits):
+        if limit != usual:
+            notes.append(f"At most {limit} epochs: {_listed(limits[limit])}.")
+    notes += [f"{what}: {_listed(where, results)}." for what, where in said.items() if where]
+    return [" ".join(notes)]
+
+
+def _listed(where: Sequence[CellResult], everything: Sequence[CellResult] = ()) -> str:
+    if len(where) == len(everything):
+        return "all cells"
+    found: dict[str, list[str]] = {}
+    for result in where:
+        found.setdefault(LABELS[result.cell.method], []).append(result.cell.problem)
+    return "; ".join(f"{method} at {', '.join(problems)}" for method, problems in found.items())

@@ -1,0 +1,86 @@
+"""What is left to run and how long everything took, in docs/results.md."""
+
+from collections.abc import Sequence
+
+from results_numbers import LABELS, NAMES, Measured, hours_text, left_to_run
+
+from noiselimit.bench.rows import FIGURES
+from noiselimit.methods import get_method
+from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.speed import Speed
+from noiselimit.reproduce.studies import STUDIES, Cell
+
+AUTHORS = {"mnist": ("mnist-one", 48_000), "cifar10": ("cifar-limit", 40_000)}
+"""Data set → the row of the benchmark that has the author's seconds per epoch of LIMIT, and its n."""
+
+
+def left(measured: Measured) -> str:
+    """Problems with empty cells, and the time that these need."""
+    lines = [
+        "| data | problem | cells without a run | runs | on an H200 |",
+        "| --- | --- | --- | ---: | ---: |",
+    ]
+    for data, study in STUDIES.items():
+        empty: dict[str, list[Cell]] = {}
+        for cell in study.cells:
+            if cell not in measured.results and not (cell.noise == "pair" and cell.p == 0):
+                empty.setdefault(cell.problem, []).append(cell)  # without noise, uniform:0 has the same runs
+        for problem, cells in empty.items():
+            runs, hours = left_to_run(cells, measured)
+            whole = {cell.method for cell in cells} == set(study.methods)
+            named = "all" if whole else ", ".join(LABELS[cell.method] for cell in cells)
+            lines.append(f"| {NAMES[data]} | {problem} | {named} | {runs:,} | {hours_text(hours)} |")
+    if len(lines) == 2:
+        return "Every cell was run."
+    return "\n".join([*lines, "", f"{_estimate(measured.speed)} The runs are the paper's grids and seeds."])
+
+
+def _estimate(speed: Speed | None) -> str:
+    if speed is None:
+        return "Hours are unknown without results/bench-h200.json."
+    return (
+        "Hours are estimated from the benchmark (results/bench-h200.json), each row by itself, by the epochs "
+        "that similar runs took, or 60 % of those allowed."
+    )
+
+
+def spent(measured: Measured) -> str:
+    """Device time of all runs, and of LIMIT against the author's code."""
+    rows = [row for of_data in measured.rows.values() for row in of_data]
+    if not rows:
+        return "No run yet."
+    lines = [
+        "| data | device | runs | epochs of a run, together | time |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    groups: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in rows:
+        groups.setdefault((row.data, row.device), []).append(row)
+    for (data, device), own in groups.items():
+        hours = sum(row.seconds for row in own) / 3600
+        epochs = sum(row.epochs_run for row in own)
+        lines.append(f"| {NAMES[data]} | {device} | {len(own):,} | {epochs:,} | {hours_text(hours)} |")
+    compared = [sentence for data in AUTHORS for sentence in _against_author(data, measured.rows[data])]
+    return "\n".join([*lines, "", *(compared or ["No run of LIMIT of the author's size on an H200 yet."])])
+
+
+def _against_author(data: str, rows: Sequence[ResultRow]) -> list[str]:
+    name, size = AUTHORS[data]
+    theirs = FIGURES[name].author
+    own = [
+        row
+        for row in rows
+        if row.n == size
+        and get_method(row.method).needs_predictor
+        and "H200" in row.device
+        and row.epochs_run
+    ]
+    if not own or theirs is None:
+        return []
+    epochs, seconds = sum(row.epochs_run for row in own), sum(row.seconds for row in own)
+    return [
+        f"- {NAMES[data]}, runs with a predictor on {size:,} examples: {len(own)} runs of {epochs:,} epochs "
+        f"in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run, set-up and "
+        f"evaluation included. At the author's {theirs:g} s they would take {hours_text(epochs * theirs / 3600)}, "
+        f"{epochs * theirs / max(seconds, 1e-9):.0f} × as long."
+    ]

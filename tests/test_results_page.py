@@ -1,0 +1,160 @@
+"""The page on the paper's results says what its files say, whichever of them there are."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from noiselimit.reproduce.figures.kept import Kept, keep, kept_file
+from noiselimit.reproduce.figures.registry import FIGURES
+from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.rows_file import append_rows, rows_path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def page() -> ModuleType:
+    sys.path.insert(0, str(DOCS))
+    spec = importlib.util.spec_from_file_location("results_page", DOCS / "results_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row(**changes: Any) -> ResultRow:
+    usual: dict[str, Any] = {
+        "data": "mnist",
+        "noise": "uniform",
+        "p": 0.8,
+        "n": 48_000,
+        "method": "limit-l",
+        "hyper": "beta=10",
+        "seed": 0,
+        "epochs": 400,
+        "patience": 100,
+        "network": "mnist-cnn",
+        "precision": "bfloat16",
+        "quick": False,
+        "epochs_run": 200,
+        "best_epoch": 100,
+        "validation_accuracy": 0.198,
+        "validation_loss": 2.2,
+        "test_accuracy": 0.976,
+        "bootstrap_std": 0.0015,
+        "gap_auc": 0.9989,
+        "seconds": 5.0,
+        "failure": "",
+        "device": "NVIDIA H200",
+        "versions": "noiselimit=0.1.0",
+        "commit": "abcdef0",
+        "date": "2026-11-15T12:00:00+00:00",
+    }
+    return ResultRow(**{**usual, **changes})
+
+
+def written(page: ModuleType, place: Path, *rows: ResultRow) -> dict[str, str]:
+    for one in rows:
+        append_rows(rows_path(place, one.data), [one])
+    content: dict[str, str] = page.blocks(page.stored(place, ROOT / "results"))
+    return content
+
+
+def line(block: str, label: str) -> str:
+    return next(text for text in block.splitlines() if text.startswith(f"| {label} |"))
+
+
+def test_without_a_run_everything_is_left(page: ModuleType, tmp_path: Path) -> None:
+    content = written(page, tmp_path)
+    assert content["results-time"] == content["results-chosen"] == "No run yet."
+    assert "none of the 48 cells of LIMIT was run yet" in content["results-agreement"]
+    assert content["results-mnist"].endswith("No run yet.")
+    assert line(content["results-head"], "LIMIT-L − S").count("·<br>") == 5
+    assert len(content["results-left"].splitlines()) == 2 + 12 + 9 + 1 + 1 + 2
+    assert re.search(
+        r"\| CIFAR-10 \| pair:0\.4/40000 \| all \| 39 \| [\d.]+ hours \|", content["results-left"]
+    )
+
+
+def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, tmp_path: Path) -> None:
+    seeds = [row(seed=seed, test_accuracy=accuracy) for seed, accuracy in enumerate((0.974, 0.976, 0.978))]
+    worse = row(method="ce", hyper="", test_accuracy=0.87, gap_auc=None)
+    quick = row(method="mae", hyper="", quick=True)
+    content = written(page, tmp_path, *seeds, worse, quick)
+    assert "| **97.6 ± 0.2** (3)<br>97.7 ± 0.2, −0.1 |" in line(content["results-head"], "LIMIT-L − S")
+    assert "| 87.0 ± 0.1 (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
+    assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
+    assert "Standard deviations by 1000 bootstrap" in content["results-mnist"]
+    assert (
+        "Fewer values of the grid than the paper's were compared: LIMIT-L − S at uniform:0.8/48000"
+        in (content["results-mnist"])
+    )
+    assert "| MNIST | uniform:0.8/48000 | β 10 |" in content["results-chosen"]
+    assert "| MNIST | uniform, 80 % | LIMIT-L − S, β 10 | 0.9989 (3) |" in content["results-detection"]
+    assert "1 of the 1 cells of LIMIT that were run, of 48" in content["results-agreement"]
+    left = line(content["results-left"].replace("| MNIST | uniform:0.8/48000", "| here"), "here")
+    assert "LIMIT-L − S" not in left
+    assert "LIMIT-G − S" in left
+
+
+def test_what_falls_short_is_named(page: ModuleType, tmp_path: Path) -> None:
+    content = written(page, tmp_path, row(test_accuracy=0.95), row(noise="none", p=0.0, test_accuracy=0.992))
+    assert "1 of the 2 cells" in content["results-agreement"]
+    assert "LIMIT-L − S at uniform:0.8/48000: 95.0, −2.7, least 97.2" in content["results-agreement"]
+
+
+def test_other_limits_of_epochs_are_stated(page: ModuleType, tmp_path: Path) -> None:
+    rows = [row(), row(method="limit-g"), row(method="ce", hyper="", epochs=50, epochs_run=50)]
+    assert (
+        "At most 400 epochs. At most 50 epochs: CE at uniform:0.8/48000."
+        in (written(page, tmp_path, *rows)["results-mnist"])
+    )
+
+
+def test_time_is_compared_with_the_authors(page: ModuleType, tmp_path: Path) -> None:
+    content = written(page, tmp_path, row(seconds=2.0), row(seed=1, seconds=2.0), row(n=1000, seconds=50.0))
+    assert "| MNIST | NVIDIA H200 | 3 | 600 | 1 minute |" in content["results-time"]
+    assert "2 runs of 400 epochs in 1 minute, 0.01 s per epoch" in content["results-time"]
+    assert "they would take 17 minutes, 260 × as long" in content["results-time"]
+
+
+def test_figures_show_what_was_kept_or_what_it_takes(
+    page: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = page.results_figures
+    monkeypatch.setattr(module, "DOCS", tmp_path / "docs")
+    place = tmp_path / "reproduce"
+    measured = page.stored(place, ROOT / "results")
+    empty = module.figures(measured, place)
+    assert empty.count("Not run yet: ") == len(FIGURES) - 1
+    curves = [
+        Kept(row(method=method, hyper=hyper), "1000 2000/3000 9000")
+        for method, hyper in (("ce", ""), ("limit-g", "beta=3"), ("limit-l", "beta=10"))
+    ]
+    keep(kept_file(place, "curves"), curves)
+    bars = " ".join(["3"] * 40)
+    keep(kept_file(place, "histograms"), [Kept(row(), "/".join([bars] * 4))])
+    page.draw(place)
+    drawn = sorted(path.stem for path in (place / "figures").glob("*.svg"))
+    assert drawn == ["beta-sweep", "histograms-mnist", "learning-curves"]
+    text = module.figures(measured, place)
+    assert text.count("Not run yet: ") == len(FIGURES) - 4
+    assert "](../reproduce/figures/learning-curves.svg)" in text
+    assert "a ROC AUC of 0.9989" in text
+    kept_file(place, "histograms").unlink()
+    page.draw(place)
+    assert not (place / "figures" / "histograms-mnist.svg").exists()
+
+
+def test_the_published_charts_are_drawn_from_the_files(page: ModuleType) -> None:
+    for figure in FIGURES.values():
+        path = page.results_figures.picture(figure)
+        drawn = figure.draw(page.results_figures.shown(figure)) if figure.kind is not None else None
+        assert (path.read_text("utf-8") if path.exists() else None) == drawn, f"{path.name}: run make docs"
