@@ -39,7 +39,7 @@ reproduce = typer.Typer(rich_markup_mode=None)
 
 @reproduce.callback(invoke_without_command=True)
 def _reproduce(context: typer.Context) -> None:
-    """Run the paper's tables and figures anew, beside its own numbers.
+    """Run the paper's tables and figures beside its own numbers.
 
     'noiselimit reproduce list' names them, 'noiselimit reproduce NAME' runs one.
     """

@@ -17,7 +17,7 @@ def show(
     ],
     as_json: Json = False,
 ) -> None:
-    """Print what run folders hold: one run in full, several as a table."""
+    """Print what run folders hold: one run, or several as a table."""
     import json
 
     from noiselimit.cli.tables import print_runs

@@ -34,7 +34,9 @@ class CellResult:
     gap_auc: float | None
     """Mean over the seeds of the chosen value."""
     epochs: int
-    """The lowest limit of epochs among the runs that count."""
+    """The limit of epochs of the chosen value, the lowest where seeds differ."""
+    screen_epochs: int | None
+    """The lower limit under which other values were compared with it; None: all had the same."""
     epochs_run: float
     """Mean over the seeds of the chosen value."""
     seconds: float
@@ -68,11 +70,12 @@ class CellResult:
 def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None = None) -> CellResult | None:
     """What the rows, of whatever cells, say of this one; None where none is of it.
 
-    Values that no row is of are left out of the comparison, and so are seeds that some value lacks; the
-    chosen value's mean is over all seeds that it has.
+    Values that no row is of, or of which a run failed, are left out of the comparison, and so are seeds that
+    some value lacks; the chosen value's mean is over all seeds that it has.
     """
     protocol = protocol or protocol_for(cell.data)
-    by_value = cell_rows(cell, rows, protocol)
+    run = cell_rows(cell, rows, protocol)
+    by_value = {value: own for value, own in run.items() if not any(row.failure for row in own)}
     if not by_value:
         return None
     shared = set.intersection(*({row.seed for row in of_value} for of_value in by_value.values()))
@@ -89,6 +92,12 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
     chosen = max(by_value, key=lambda value: merit(by_value[value]))
     own = sorted(by_value[chosen], key=lambda row: row.seed)
     accuracies = [100 * (row.test_accuracy or 0.0) for row in own]
+    limits = [
+        row.epochs
+        for of_value in by_value.values()
+        for row in of_value
+        if not row.is_exhausted and row.epochs < min(one.epochs for one in own)
+    ]
     areas = [row.gap_auc for row in own if row.gap_auc is not None]
     return CellResult(
         cell=cell,
@@ -99,10 +108,11 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
         std_by="seeds" if len(own) > 1 else "bootstrap",
         validation_accuracy=100 * fmean(row.validation_accuracy or 0.0 for row in own),
         gap_auc=fmean(areas) if areas else None,
-        epochs=min(row.epochs for of_value in by_value.values() for row in of_value),
+        epochs=min(row.epochs for row in own),
+        screen_epochs=min(limits) if limits else None,
         epochs_run=fmean(row.epochs_run for row in own),
-        seconds=sum(row.seconds for of_value in by_value.values() for row in of_value),
-        values_run=len(by_value),
+        seconds=sum(row.seconds for of_value in run.values() for row in of_value),
+        values_run=len(run),
         values=len({spec_hyper(cell, spec.hyper, spec.learning_rate) for spec in cell.specs([0], protocol)}),
         compared_seeds=tuple(sorted(shared)),
         paper=paper_figure(cell.data, cell.noise, cell.p, cell.n, cell.method),
@@ -110,12 +120,11 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
 
 
 def cell_rows(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol) -> dict[str, list[ResultRow]]:
-    """The current rows of the cell, by the value of the grid; failed runs count for nothing."""
+    """The current rows of the cell, failed runs too, by the value of the grid."""
     found: dict[str, list[ResultRow]] = {}
     own = (row for row in rows if is_of(cell, row, quick=protocol.quick) and row.network == protocol.network)
     for row in current_rows(own):
-        if not row.failure and row.validation_accuracy is not None:
-            found.setdefault(row.hyper, []).append(row)
+        found.setdefault(row.hyper, []).append(row)
     return found
 
 

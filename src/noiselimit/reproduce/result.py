@@ -80,7 +80,7 @@ def make_row(
         else bootstrap_std(accuracy, metrics["test_examples"], spec.seed),
         gap_auc=metrics["gap_auc"] if with_predictor else None,
         seconds=seconds,
-        failure=metrics["failure"] or "",
+        failure=metrics["failure"] or "",  # else there is a best epoch, and all of its figures
         device=metrics["device"],
         versions=" ".join(f"{name}={version}" for name, version in metrics["versions"].items()),
         commit=commit,

@@ -1,0 +1,98 @@
+"""From rows to a figure of a table."""
+
+from math import sqrt
+
+import pytest
+
+from noiselimit.reproduce.bootstrap import bootstrap_std
+from noiselimit.reproduce.cells import cell_result
+from noiselimit.reproduce.studies import Cell
+
+CELL = Cell("mnist", "uniform", 0.8, 48_000, "limit-l")
+
+
+def test_nothing_run_is_no_result(figure_row):
+    assert cell_result(CELL, []) is None
+    assert (
+        cell_result(CELL, [figure_row(n=1000), figure_row(quick=True), figure_row(network="mlp-4x512")])
+        is None
+    )
+
+
+def test_the_value_is_chosen_by_validation_over_the_seeds_that_all_have(figure_row):
+    rows = [
+        figure_row(hyper="beta=10", seed=0, validation_accuracy=0.20, test_accuracy=0.97),
+        figure_row(hyper="beta=10", seed=1, validation_accuracy=0.20, test_accuracy=0.98),
+        figure_row(hyper="beta=3", seed=0, validation_accuracy=0.19, test_accuracy=0.99),
+        figure_row(hyper="beta=3", seed=1, validation_accuracy=0.19, test_accuracy=0.99),
+        figure_row(hyper="beta=3", seed=2, validation_accuracy=0.99, test_accuracy=0.99),
+    ]
+    result = cell_result(CELL, rows)
+    assert (result.hyper, result.seeds, result.compared_seeds) == ("beta=10", (0, 1), (0, 1))
+    assert result.accuracy == pytest.approx(97.5)
+    assert result.std == pytest.approx(100 * 0.01 / sqrt(2))
+    assert (result.std_by, result.values_run, result.values) == ("seeds", 2, 8)
+    assert result.difference == pytest.approx(-0.2)
+
+
+def test_equal_validation_accuracy_is_decided_by_the_loss(figure_row):
+    rows = [figure_row(hyper="beta=3", validation_loss=2.1), figure_row(hyper="beta=10", validation_loss=2.2)]
+    assert cell_result(CELL, rows).hyper == "beta=3"
+
+
+def test_one_seed_has_the_bootstrap_as_its_spread(figure_row):
+    result = cell_result(CELL, [figure_row(bootstrap_std=0.0015)])
+    assert (result.std_by, result.std) == ("bootstrap", pytest.approx(0.15))
+
+
+def test_the_criterion_is_the_issues(figure_row):
+    rows = [figure_row(seed=seed, test_accuracy=0.9735) for seed in range(3)]
+    result = cell_result(CELL, rows)
+    assert result.threshold == pytest.approx(97.7 - 2 * sqrt(0.2**2 / 5 + 0.2**2 / 3) - 0.1)
+    assert result.meets is True
+    assert cell_result(CELL, [figure_row(seed=seed, test_accuracy=0.973) for seed in range(3)]).meets is False
+
+
+def test_a_value_of_which_a_run_failed_is_not_chosen(figure_row):
+    failed = {"failure": "the loss", "validation_accuracy": None, "test_accuracy": None}
+    rows = [
+        figure_row(hyper="beta=0", validation_accuracy=0.9),
+        figure_row(hyper="beta=0", seed=1, **failed),
+        figure_row(hyper="beta=10"),
+    ]
+    result = cell_result(CELL, rows)
+    assert (result.hyper, result.values_run) == ("beta=10", 2)
+    assert cell_result(CELL, rows[:2]) is None
+
+
+def test_a_screen_of_fewer_epochs_is_stated(figure_row):
+    rows = [
+        figure_row(hyper="beta=10", epochs=150, epochs_run=150, validation_accuracy=0.3),
+        figure_row(hyper="beta=3", epochs=15, epochs_run=15),
+        figure_row(hyper="beta=1", epochs=15, epochs_run=12),
+    ]
+    result = cell_result(CELL, rows)
+    assert (result.epochs, result.screen_epochs) == (150, 15)
+    assert cell_result(CELL, [rows[0], rows[2]]).screen_epochs is None
+
+
+def test_without_noise_a_row_serves_every_table(figure_row):
+    row = figure_row(data="cifar10", noise="none", p=0.0, n=40_000, network="resnet-34")
+    for noise in ("uniform", "pair"):
+        assert cell_result(Cell("cifar10", noise, 0.0, 40_000, "limit-l"), [row]) is not None
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.9, 0.977, 0.9999])
+def test_the_bootstrap_spreads_as_a_binomial(accuracy):
+    expected = sqrt(accuracy * (1 - accuracy) / 10_000)
+    assert bootstrap_std(accuracy, 10_000, seed=3) == pytest.approx(expected, rel=0.1)
+    assert bootstrap_std(accuracy, 10_000, seed=3) == bootstrap_std(accuracy, 10_000, seed=3)
+
+
+def test_the_bootstrap_equals_resampling_the_examples():
+    import numpy as np
+
+    right = np.arange(500) < 450
+    drawn = np.random.default_rng(0).choice(right, size=(4000, 500)).mean(1).std()
+    assert bootstrap_std(0.9, 500, seed=0) == pytest.approx(drawn, rel=0.1)
+    assert bootstrap_std(1.0, 500, seed=0) == bootstrap_std(0.0, 500, seed=0) == 0.0

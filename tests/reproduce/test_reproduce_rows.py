@@ -1,0 +1,104 @@
+"""Rows as lines, and files of them that crashes and other machines had a part in."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noiselimit.errors import InputError
+from noiselimit.reproduce.rows import HEADER, ResultRow, current_rows, hyper_text, line_of, row_of
+from noiselimit.reproduce.rows_file import append_rows, merge_files, read_folder, read_rows, rows_path
+
+SHARES = st.none() | st.integers(0, 10**6).map(lambda count: count / 10**6)
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=8)
+COUNTS = st.integers(0, 10**6)
+ROWS = st.builds(
+    ResultRow,
+    **{
+        field.name: {
+            "str": WORDS,
+            "int": COUNTS,
+            "bool": st.booleans(),
+            "float": COUNTS.map(float),
+            "float | None": SHARES,
+            "int | None": st.none() | COUNTS,
+        }[getattr(field.type, "__name__", str(field.type))]
+        for field in dataclasses.fields(ResultRow)
+    },
+)
+
+
+@given(ROWS)
+def test_a_row_is_the_same_after_writing_and_reading(row):
+    import csv
+
+    assert row_of(next(csv.reader([line_of(row)]))) == row
+
+
+@pytest.mark.parametrize("line", ["", "mnist", ",".join(["x"] * len(HEADER.split(",")))])
+def test_what_is_no_row_is_a_value_error(line):
+    with pytest.raises(ValueError):  # noqa: PT011  # csv's, int's and ours alike
+        row_of(line.split(","))
+
+
+def test_more_epochs_count_then_the_later(figure_row):
+    short = figure_row(epochs=15, date="2026-11-16")
+    long, later = figure_row(date="2026-11-15"), figure_row(date="2026-11-17", test_accuracy=0.5)
+    other = figure_row(seed=1)
+    assert current_rows([long, later, short, other]) == [later, other]
+    assert current_rows([later, long]) == [later]
+
+
+def test_a_run_that_stopped_by_itself_serves_any_limit(figure_row):
+    assert figure_row(epochs=150, epochs_run=120).serves(400)
+    assert not figure_row(epochs=150, epochs_run=150).serves(400)
+    assert figure_row(epochs=150, epochs_run=150).serves(100)
+    assert figure_row(epochs=150, epochs_run=150, failure="loss").serves(400)
+
+
+def test_hyper_parameters_as_text():
+    assert hyper_text({"beta": 10.0, "sigma": 0.03}) == "beta=10 sigma=0.03"
+
+
+def test_rows_are_appended_and_a_torn_line_is_replaced(tmp_path, figure_row):
+    path = tmp_path / "new" / "mnist.csv"
+    append_rows(path, [figure_row(seed=0)])
+    with path.open("a") as file:
+        file.write("mnist,uniform,0.8,4800")
+    assert [row.seed for row in read_rows(path)] == [0]
+    append_rows(path, [figure_row(seed=1), figure_row(seed=2)])
+    assert [row.seed for row in read_rows(path)] == [0, 1, 2]
+    assert path.read_text().splitlines()[0] == HEADER
+    assert len(path.read_text().splitlines()) == 4
+
+
+def test_a_torn_header_is_replaced_too(tmp_path, figure_row):
+    path = tmp_path / "mnist.csv"
+    path.write_text(HEADER[:30])
+    assert read_rows(path) == []
+    append_rows(path, [figure_row()])
+    assert read_rows(path) == [figure_row()]
+
+
+def test_other_files_and_damaged_lines_are_told_of(tmp_path, figure_row):
+    path = tmp_path / "mnist.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="no file of results"):
+        read_rows(path)
+    assert read_folder(tmp_path) == []
+    path.write_text(f"{HEADER}\n{line_of(figure_row())}\nmnist,5\n{line_of(figure_row())}\n")
+    with pytest.raises(InputError, match="line 3"):
+        read_rows(path)
+
+
+def test_files_made_elsewhere_are_merged_once(tmp_path, figure_row):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere.csv"
+    append_rows(rows_path(here, "mnist"), [figure_row(seed=0)])
+    append_rows(elsewhere, [figure_row(seed=0), figure_row(seed=1), figure_row(data="cifar10")])
+    assert merge_files([elsewhere, elsewhere], here) == {"mnist": 1, "cifar10": 1}
+    assert merge_files([elsewhere], here) == {"mnist": 0, "cifar10": 0}
+    assert [row.seed for row in read_rows(rows_path(here, "mnist"))] == [0, 1]
+    assert len(read_folder(here)) == 3
+    with pytest.raises(InputError, match="no file"):
+        merge_files([tmp_path / "none.csv"], here)

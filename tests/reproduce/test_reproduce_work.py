@@ -1,0 +1,117 @@
+"""What is left to do, in which order, and how long it takes."""
+
+from pathlib import Path
+
+import pytest
+
+from noiselimit.reproduce.protocol import protocol_for
+from noiselimit.reproduce.speed import Load, find_speed
+from noiselimit.reproduce.studies import STUDIES, chosen_cells
+from noiselimit.reproduce.work import (
+    all_tasks,
+    cohort_seconds,
+    expected_epochs,
+    finalists,
+    missing_tasks,
+    plan_cohorts,
+)
+
+RESULTS = Path(__file__).parents[2] / "results"
+MNIST = protocol_for("mnist")
+
+
+@pytest.fixture(scope="module")
+def speed():
+    return find_speed("cuda", [RESULTS])
+
+
+def tasks_of(methods, problems=None, seeds=(0,)):
+    return all_tasks(chosen_cells(STUDIES["mnist"], methods, problems), seeds, MNIST)
+
+
+def load(method, n):
+    return Load("mnist-cnn", (1, 28, 28), 10, method, n, 22_000)
+
+
+def test_what_has_a_row_with_enough_epochs_is_not_missing(figure_row):
+    tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
+    assert len(missing_tasks(tasks, [], MNIST)) == 8
+    left = missing_tasks(tasks, [figure_row()], MNIST)
+    assert "beta=10" not in {task.hyper for task in left}
+    assert len(left) == 7
+    screened = figure_row(epochs=15, epochs_run=15)
+    assert len(missing_tasks(tasks, [screened], MNIST)) == 8
+    assert len(missing_tasks(tasks, [figure_row(quick=True), figure_row(seed=1)], MNIST)) == 8
+
+
+def test_seed_after_seed_and_what_the_others_are_compared_with_first():
+    cohorts = plan_cohorts(tasks_of(["ce", "limit-l", "ce-gn"], seeds=range(4)), [], MNIST, None)
+    first = [cohort.tasks[0] for cohort in cohorts]
+    order = [(task.cell.method == "ce-gn", task.spec.seed, task.cell.n) for task in first]
+    sizes = (1000, 10_000, 48_000)
+    expected = [(rest, seed, n) for rest in (False, True) for seed in range(3) for n in sizes]
+    assert order == expected + [(rest, 3, n) for rest in (False, True) for n in sizes]
+    assert all(cohort.seconds is None for cohort in cohorts)
+    assert all(len({(task.cell.n, task.spec.seed) for task in cohort.tasks}) == 1 for cohort in cohorts)
+
+
+def test_runs_of_large_networks_are_alone_and_forty_per_cent_comes_first():
+    protocol = protocol_for("cifar10")
+    cohorts = plan_cohorts(all_tasks(STUDIES["cifar10"].cells, [0], protocol), [], protocol, None)
+    assert {len(cohort.tasks) for cohort in cohorts} == {1}
+    first = [cohort.tasks[0].cell for cohort in cohorts]
+    assert {cell.problem for cell in first[:62]} == {"pair:0.4/40000", "uniform:0.4/40000"}
+    assert first[-1].method == "mae"
+
+
+def test_finalists_are_the_best_so_far_of_each_cell(figure_row):
+    tasks = tasks_of(["limit-l", "ce"], ["uniform:0.8/48000"])
+    rows = [
+        figure_row(hyper=f"beta={value}", epochs=15, epochs_run=15, validation_accuracy=accuracy)
+        for value, accuracy in (("1", 0.15), ("10", 0.19), ("30", 0.18))
+    ]
+    chosen = finalists(tasks, rows, MNIST, 2)
+    assert [task.hyper for task in chosen] == ["", "beta=10", "beta=30"]
+
+
+def test_measured_speeds_come_out_as_they_went_in(speed):
+    assert speed.epoch_seconds(load("limit-l", 48_000), 256) == pytest.approx(0.0107, rel=0.02)
+    assert speed.epoch_seconds(load("limit-l", 1000), 256) == pytest.approx(0.00106, rel=0.02)
+    assert speed.epoch_seconds(load("limit-l", 48_000), 8) == pytest.approx(0.0196, rel=0.05)
+    assert speed.epoch_seconds(load("ce", 48_000), 256) < 0.6 * speed.epoch_seconds(
+        load("limit-l", 48_000), 256
+    )
+    resnet = Load("resnet-34", (3, 32, 32), 10, "limit-l", 40_000, 20_000)
+    assert speed.epoch_seconds(resnet, 1) == pytest.approx(2.07, rel=0.02)
+
+
+def test_evaluation_is_most_of_an_epoch_of_a_thousand_examples(speed):
+    nothing, thousand = (speed.epoch_seconds(load("limit-l", n), 256) for n in (0, 1000))
+    assert nothing > 0.5 * thousand
+
+
+def test_a_network_that_was_not_measured_takes_time_by_its_operations(speed):
+    small, large = (Load("resnet-50", (3, 224, 224), 14, "limit-l", n, 0) for n in (1000, 2000))
+    assert speed.epoch_seconds(large, 1) == pytest.approx(2 * speed.epoch_seconds(small, 1))
+
+
+def test_what_children_start_from_is_counted_once(speed):
+    def seconds(methods, trained=()):
+        return cohort_seconds(tasks_of(methods, ["uniform:0.8/48000"]), [], MNIST, speed, trained)
+
+    alone, with_ce, ce = seconds(["fw"]), seconds(["ce", "fw"]), seconds(["ce"])
+    assert alone == pytest.approx(with_ce)
+    spec = tasks_of(["ce"], ["uniform:0.8/48000"])[0].spec
+    assert seconds(["fw"], {(spec.noise, 0, 48_000)}) == pytest.approx(with_ce - ce)
+
+
+def test_how_soon_runs_stop_is_learned_from_rows(figure_row):
+    task = tasks_of(["limit-l"], ["uniform:0.8/48000"])[0]
+    assert expected_epochs(task, []) == 240
+    assert expected_epochs(task, [figure_row(epochs_run=180), figure_row(epochs_run=220)]) == 200
+    assert expected_epochs(task, [figure_row(method="ce", hyper="", epochs_run=130)]) == 130
+    assert expected_epochs(task, [figure_row(n=1000, epochs_run=130)]) == 240
+
+
+def test_a_device_without_a_bench_has_no_speed(tmp_path):
+    assert find_speed("cuda", [tmp_path]) is None
