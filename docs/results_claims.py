@@ -69,8 +69,8 @@ def _of_mnist(count: int, run: list[CellResult], below: list[CellResult]) -> str
     verdict = "" if len(below) <= MOST_BELOW else f" **More than the {MOST_BELOW} that chance explains.**"
     return (
         f"- MNIST: {len(run) - len(below)} of the {len(run)} cells of LIMIT that were run, of {count}, are "
-        "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation and "
-        f"m the number of our seeds.{f' Below: {listed}.' if below else ''}{verdict}"
+        "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation "
+        f"and m the number of our seeds.{f' Below: {listed}.' if below else ''}{verdict}"
     )
 
 

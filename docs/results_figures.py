@@ -4,8 +4,8 @@ from pathlib import Path
 
 from results_numbers import DOCS, PLACE, Measured, hours_text
 
+from noiselimit.reproduce.figures.drawing import draw_figure, sheet_files
 from noiselimit.reproduce.figures.figure import Figure
-from noiselimit.reproduce.figures.harvest import sheet_files
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.work import plan_cohorts
@@ -51,11 +51,8 @@ def picture(figure: Figure, place: Path = PLACE) -> Path:
 def draw(place: Path = PLACE) -> None:
     """Write the charts; one that nothing is known for any more does not stay behind."""
     for figure in FIGURES.values():
-        drawn = figure.draw(shown(figure, place)) if figure.kind is not None else None
-        if drawn is None:
+        if figure.kind is not None and picture(figure, place) not in draw_figure(figure, place):
             picture(figure, place).unlink(missing_ok=True)
-        else:
-            picture(figure, place).write_text(drawn, "utf-8")
 
 
 def _link(path: Path) -> str:

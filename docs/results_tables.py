@@ -122,6 +122,15 @@ def _notes(results: Sequence[CellResult]) -> list[str]:
     for limit in sorted(limits):
         if limit != usual:
             notes.append(f"At most {limit} epochs: {_listed(limits[limit])}.")
+    screens: dict[int, list[CellResult]] = {}
+    for result in results:
+        if result.screen_epochs is not None:
+            screens.setdefault(result.screen_epochs, []).append(result)
+    for limit, where in sorted(screens.items()):
+        notes.append(
+            f"Other values of the grid than the chosen one were compared after at most {limit} epochs: "
+            f"{_listed(where, results)}."
+        )
     notes += [f"{what}: {_listed(where, results)}." for what, where in said.items() if where]
     return [" ".join(notes)]
 

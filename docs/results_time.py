@@ -81,6 +81,6 @@ def _against_author(data: str, rows: Sequence[ResultRow]) -> list[str]:
     return [
         f"- {NAMES[data]}, runs with a predictor on {size:,} examples: {len(own)} runs of {epochs:,} epochs "
         f"in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run, set-up and "
-        f"evaluation included. At the author's {theirs:g} s they would take {hours_text(epochs * theirs / 3600)}, "
-        f"{epochs * theirs / max(seconds, 1e-9):.0f} × as long."
+        f"evaluation included. At the author's {theirs:g} s they would take "
+        f"{hours_text(epochs * theirs / 3600)}, {epochs * theirs / max(seconds, 1e-9):.0f} × as long."
     ]

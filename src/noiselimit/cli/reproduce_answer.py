@@ -6,10 +6,9 @@ from typing import Any
 from noiselimit.cli.bench_news import bench_news
 from noiselimit.cli.news import download_news
 from noiselimit.cli.reproduce_tables import plan_lines, print_cells
-from noiselimit.files import atomic_file
 from noiselimit.reproduce.call import Plan, Wanted, carry_out, make_plan
 from noiselimit.reproduce.cells import CellResult, cell_result
-from noiselimit.reproduce.figures.kept import FOLDER, kept_file, read_kept
+from noiselimit.reproduce.figures.drawing import draw_figure
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import Ended
@@ -23,7 +22,10 @@ def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
         return 0
     with bench_news(quiet, "reproduce") as tell:
         ended = carry_out(planned, wanted, tell, download_news(quiet))
-    drawn = _draw(wanted)
+    figure = FIGURES.get(wanted.name)
+    drawn = (
+        [] if figure is None else [str(path) for path in draw_figure(figure, wanted.out, quick=wanted.quick)]
+    )
     results = _results(planned, wanted)
     if as_json:
         print(json.dumps(_plain(wanted, ended, results, drawn), indent=2))
@@ -33,7 +35,7 @@ def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
         if wanted.quick:
             print("A quick trial on other data: the paper's figures are beside it, not to compare with.")
     if drawn:
-        print(f"drawn: {drawn}")
+        print(f"drawn: {', '.join(drawn)}")
     failed = f", {ended.failed} of them failed" if ended.failed else ""
     print(f"{wanted.name}: {ended.rows} runs trained{failed}, {ended.left} left.")
     if ended.left:
@@ -49,22 +51,7 @@ def _results(plan: Plan, wanted: Wanted) -> list[CellResult]:
     return [result for result in found if result is not None]
 
 
-def _draw(wanted: Wanted) -> str | None:
-    """Where the figure was drawn, if it is one and there is something to draw."""
-    figure = FIGURES.get(wanted.name)
-    if figure is None:
-        return None
-    kept = [] if figure.kind is None else read_kept(kept_file(wanted.out, figure.kind))
-    picture = figure.draw(figure.shown(kept, quick=wanted.quick))
-    if picture is None:
-        return None
-    path = wanted.out / FOLDER / f"{figure.name}{'-quick' if wanted.quick else ''}.svg"
-    with atomic_file(path) as temporary:
-        temporary.write_text(picture, "utf-8")
-    return str(path)
-
-
-def _plain(wanted: Wanted, ended: Ended, results: list[CellResult], drawn: str | None) -> dict[str, Any]:
+def _plain(wanted: Wanted, ended: Ended, results: list[CellResult], drawn: list[str]) -> dict[str, Any]:
     return {
         "name": wanted.name,
         "runs_trained": ended.rows,

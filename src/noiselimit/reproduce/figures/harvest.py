@@ -10,6 +10,7 @@ import torch
 from noiselimit.data.examples import DataSet
 from noiselimit.files import atomic_file
 from noiselimit.reproduce.figures import curves, histograms, suspects
+from noiselimit.reproduce.figures.drawing import picture_name, sheet_files
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, best, keep, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
@@ -57,11 +58,6 @@ def harvest(row: ResultRow, run: Run, data: DataSet, out: Path, device: torch.de
     return written
 
 
-def sheet_files(name: str, out: Path) -> list[Path]:
-    """The sheets of pictures of a figure that are there, in order."""
-    return sorted((out / FOLDER).glob(f"{name}-[0-9].png"))
-
-
 def _draw_sheets(figure: Figure, harvested: Harvested, out: Path) -> list[Path]:
     """Draw this run's suspects, if it is the best of those known: pictures are at hand only now."""
     row = harvested.row
@@ -69,7 +65,7 @@ def _draw_sheets(figure: Figure, harvested: Harvested, out: Path) -> list[Path]:
     if kept is None or kept.row.key != row.key:
         return []
     rows = _rows(suspects.read_suspects(kept), harvested)
-    name = f"{figure.name}-quick" if row.quick else figure.name
+    name = picture_name(figure, quick=row.quick)
     for path in sheet_files(name, out):
         path.unlink()
     step = CLASSES_PER_SHEET[EACH[row.data]]
