@@ -128,9 +128,9 @@ def plot(
     """
     import json
 
-    from noiselimit.report.fano_chart import fano_chart, fano_curve
     from noiselimit.cli.values import several
     from noiselimit.files import atomic_file
+    from noiselimit.report.fano_chart import fano_chart, fano_curve
 
     if out.suffix.lower() != ".svg":
         raise InputError(f"out is {out}: name a file that ends in .svg.")
