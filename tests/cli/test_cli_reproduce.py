@@ -31,7 +31,7 @@ def test_the_list_names_tables_and_figures(command):
         (("fano", "--seeds", "1"), "'fano' is a figure"),
         (("mnist", "--bench", "none.json"), "none.json is no file"),
         (("mnist", "--quiet"), "no data folder is named"),
-        (("merge", "none.csv"), "there is no file none.csv"),
+        (("merge", "none.csv"), "there is no file or folder none.csv"),
     ],
 )
 def test_mistakes_are_one_sentence(command, arguments, complaint):
@@ -62,12 +62,22 @@ def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     path = tmp_path / "runs" / "reproduce-quick" / "mnist.csv"
     assert path.read_text().startswith(HEADER)
     merged = command("reproduce", "merge", path, "--out", "elsewhere", "--json")
-    assert json.loads(merged.out) == {"mnist": 3}
+    assert json.loads(merged.out) == {"mnist.csv": 3}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mnist", "cifar10", "cifar100", "clothing1m"])
-def test_every_table_runs_quickly(command, name):
-    answer = command("reproduce", name, "--quick", "--threads", "1", "--quiet", "--device", "cpu")
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("mnist", "uniform:0/1000,uniform:0.8/48000"),
+        ("cifar10", "uniform:0,pair:0.4"),
+        ("cifar100", "uniform:0.4"),
+        ("clothing1m", "real"),
+    ],
+)
+def test_every_table_runs_quickly(command, name, cells):
+    answer = command(
+        "reproduce", name, "--quick", "--cells", cells, "--threads", "1", "--quiet", "--device", "cpu"
+    )
     assert answer.code == 0
     assert ", 0 left." in answer.out

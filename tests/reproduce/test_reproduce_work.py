@@ -55,6 +55,13 @@ def test_seed_after_seed_and_what_the_others_are_compared_with_first():
     assert all(len({(task.cell.n, task.spec.seed) for task in cohort.tasks}) == 1 for cohort in cohorts)
 
 
+def test_large_grids_have_cohorts_of_their_own(speed):
+    cohorts = plan_cohorts(tasks_of(None, ["uniform:0.8/48000"]), [], MNIST, speed)
+    assert [len(cohort.tasks) for cohort in cohorts] == [23, 8, 32, 32, 20]
+    everything = plan_cohorts(tasks_of(None), [], MNIST, speed)
+    assert max(cohort.seconds for cohort in everything) < 400  # none is too long for a call of ten minutes
+
+
 def test_runs_of_large_networks_are_alone_and_forty_per_cent_comes_first():
     protocol = protocol_for("cifar10")
     cohorts = plan_cohorts(all_tasks(STUDIES["cifar10"].cells, [0], protocol), [], protocol, None)

@@ -75,22 +75,24 @@ def list_(
 
 @reproduce.command()
 def merge(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of results made elsewhere.")],
+    places: Annotated[
+        list[Path], typer.Argument(metavar="PLACE...", help="Folders or files of results made elsewhere.")
+    ],
     out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Add results that were made elsewhere to those that are here."""
     import json
 
-    from noiselimit.reproduce.rows_file import merge_files
+    from noiselimit.reproduce.merging import merge_results
 
-    place = out or _usual_place(quick=False)
-    added = merge_files(files, place)
+    target = out or _usual_place(quick=False)
+    added = merge_results(places, target)
     if as_json:
         print(json.dumps(added, indent=2))
     else:
-        for data, count in added.items():
-            print(f"{place / data}.csv: {count} rows added.")
+        for name, count in added.items():
+            print(f"{target / name}: {count} added.")
 
 
 @reproduce.command()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from noiselimit.cohort.device import find_device
@@ -42,6 +42,8 @@ class Wanted:
     threads: int | None = None
     bench: Path | None = None
     quick: bool = False
+    started: float = field(default_factory=time.monotonic)
+    """When the budget began."""
 
     def __post_init__(self) -> None:
         if self.name not in STUDIES and self.name not in FIGURES:
@@ -125,9 +127,9 @@ def carry_out(
     tell: Tell = lambda label, share: None,
     download_news: Callable[[str, int], None] | None = None,
 ) -> Ended:
-    """Train what is left as time allows; a budget counts from now."""
+    """Train what is left as time allows."""
     limit = wanted.budget_minutes
-    deadline = None if limit is None else time.monotonic() + 60 * limit
+    deadline = None if limit is None else wanted.started + 60 * limit
     if plan.protocol is None or not plan.cohorts:
         return Ended()
     source = plan.protocol.source

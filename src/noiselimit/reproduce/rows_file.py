@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from noiselimit.errors import InputError
@@ -39,7 +39,7 @@ def read_rows(path: Path) -> list[ResultRow]:
 
 def read_folder(folder: Path) -> list[ResultRow]:
     """All rows of all files in a folder, which may be missing."""
-    return [row for path in sorted(folder.glob("*.csv")) if _is_ours(path) for row in read_rows(path)]
+    return [row for path in sorted(folder.glob("*.csv")) if is_rows_file(path) for row in read_rows(path)]
 
 
 def append_rows(path: Path, rows: Iterable[ResultRow]) -> None:
@@ -60,20 +60,17 @@ def append_rows(path: Path, rows: Iterable[ResultRow]) -> None:
             os.close(handle)
 
 
-def merge_files(files: Sequence[Path], folder: Path) -> dict[str, int]:
-    """Add what the files have and the folder's have not; data set → rows that were added."""
-    added: dict[str, int] = {}
+def merge_rows(rows: Iterable[ResultRow], folder: Path) -> dict[str, int]:
+    """Add those rows that the folder's files have not; data set → how many were added."""
     arriving: dict[str, list[ResultRow]] = {}
-    for path in files:
-        if not path.exists():
-            raise InputError(f"there is no file {path}: name files of results.")
-        for row in read_rows(path):  # all of them before the first is written
-            arriving.setdefault(row.data, []).append(row)
-    for data, rows in arriving.items():
+    for row in rows:
+        arriving.setdefault(row.data, []).append(row)
+    added: dict[str, int] = {}
+    for data, own in arriving.items():
         target = rows_path(folder, data)
         with file_lock(target):
             known = {line_of(row) for row in read_rows(target)}
-            new = list({line_of(row): row for row in rows if line_of(row) not in known}.values())
+            new = list({line_of(row): row for row in own if line_of(row) not in known}.values())
             append_rows(target, new)
         added[data] = len(new)
     return added
@@ -86,7 +83,7 @@ def _whole_bytes(handle: int) -> int:
     return max(0, size - len(tail)) + tail.rfind(b"\n") + 1
 
 
-def _is_ours(path: Path) -> bool:
+def is_rows_file(path: Path) -> bool:
     """Whether the first line is that of rows: figures keep small tables of their own beside."""
     with open_regular(path) as file:
         return file.readline(len(HEADER) + 2).decode("utf-8", "replace").rstrip("\n") == HEADER

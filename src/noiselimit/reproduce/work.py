@@ -107,12 +107,13 @@ def plan_cohorts(
 ) -> list[Cohort]:
     """The tasks in the order in which they tell most: all values of a seed together, seed after seed.
 
-    One seed of all methods and shares of noise at one n is a cohort; n grows, since small n is cheap.
+    One seed of all first methods and shares of noise at one n is a cohort; n grows, since small n is cheap.
+    The other methods, whose grids are large, have cohorts of their own.
     """
     groups: dict[tuple[object, ...], list[Task]] = {}
     alone = protocol.network in ALONE
     for number, task in enumerate(sorted(tasks, key=_rank)):
-        own = (number,) if alone else (_tier(task.cell), task.spec.seed, task.cell.n)
+        own = (number,) if alone else (task.spec.seed, task.cell.n, _company(task.cell))
         groups.setdefault(own, []).append(task)
     cohorts, trained = [], set[Place]()
     for group in groups.values():
@@ -183,11 +184,19 @@ def _needs_ce(task: Task) -> bool:
 
 def _rank(task: Task) -> tuple[object, ...]:
     cell, seed = task.cell, task.spec.seed
-    return (seed // SEEDS_AT_A_TIME, _tier(cell), seed, cell.n or 0, _distance(cell), cell.noise)
+    order = (_distance(cell), cell.noise)
+    return (seed // SEEDS_AT_A_TIME, _tier(cell), seed, cell.n or 0, _company(cell), *order)
 
 
 def _tier(cell: Cell) -> int:
     return 0 if cell.method in FIRST_METHODS.get(cell.data, (cell.method,)) else 1
+
+
+def _company(cell: Cell) -> str:
+    """Methods with the same answer train together: grids of hundreds of runs would take too long at once."""
+    if _tier(cell) == 0:
+        return ""
+    return "ce" if cell.method.startswith("ce-") else cell.method
 
 
 def _distance(cell: Cell) -> float:
