@@ -1,0 +1,123 @@
+"""What every figure must do, and what tells them apart."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from noiselimit.errors import InputError
+from noiselimit.reproduce.figures.beta_sweep import BETA_SWEEP
+from noiselimit.reproduce.figures.figure import Figure
+from noiselimit.reproduce.figures.histograms import BINS
+from noiselimit.reproduce.figures.kept import Kept
+from noiselimit.reproduce.figures.learning_curves import LEARNING_CURVES
+from noiselimit.reproduce.figures.memorisation import MEMORISATION, SEARCHED, chosen, training_of
+from noiselimit.reproduce.figures.registry import FIGURES, find_figure
+from noiselimit.reproduce.protocol import Protocol
+from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.work import Task
+
+MakeRow = Callable[..., ResultRow]
+TRAINED = [figure for figure in FIGURES.values() if figure.data is not None]
+VALUES = {
+    "curves": "1000 2000/3000 9000",
+    "histograms": "/".join([" ".join(["3"] * BINS)] * 4),
+    "suspects": "1:0:3:1.2 5:1:1:0.3",
+}
+
+
+def protocol_of(figure: Figure, *, quick: bool) -> Protocol:
+    protocol = figure.protocol(quick=quick)
+    assert protocol is not None
+    return protocol
+
+
+def row_of(task: Task, protocol: Protocol, make: MakeRow) -> ResultRow:
+    cell = task.cell
+    return make(
+        data=cell.data,
+        noise="none" if cell.p == 0 else cell.noise,
+        p=cell.p,
+        n=cell.n,
+        method=cell.method,
+        hyper=task.hyper,
+        epochs=task.spec.epochs,
+        patience=task.spec.patience,
+        network=task.spec.network,
+        quick=protocol.quick,
+    )
+
+
+@pytest.mark.parametrize("quick", [False, True], ids=["whole", "quick"])
+@pytest.mark.parametrize("figure", TRAINED, ids=lambda figure: figure.name)
+def test_a_figure_wants_its_own_runs_and_is_drawn_from_them(
+    figure: Figure, quick: bool, figure_row: MakeRow
+) -> None:
+    protocol = protocol_of(figure, quick=quick)
+    tasks = figure.tasks(protocol)
+    assert tasks
+    assert figure.missing([], protocol) == tasks
+    assert all(task.spec.network == protocol.network for task in tasks)
+    kept = [Kept(row_of(task, protocol, figure_row), VALUES[figure.kind or ""]) for task in tasks]
+    assert len({one.row.key for one in kept}) == len(tasks)
+    assert figure.shown(kept, quick=quick) == kept
+    assert figure.shown(kept, quick=not quick) == []
+    assert figure.missing(kept, protocol) == []
+    assert figure.missing(kept[1:], protocol) == tasks[:1]
+    assert figure.caption(kept)
+    drawn = figure.draw(kept)
+    assert (drawn is None) == (figure.kind == "suspects")
+    if drawn is not None:
+        ElementTree.fromstring(drawn)
+    assert figure.draw([]) is None
+
+
+def test_other_splits_noises_and_networks_are_not_shown(figure_row: MakeRow) -> None:
+    own = figure_row()
+    wanting = {name for name, figure in FIGURES.items() if figure.wants(own)}
+    assert wanting == {"learning-curves", "beta-sweep", "histograms-mnist"}
+    for changed in ({"seed": 1}, {"p": 0.5}, {"n": 1000}, {"method": "limit-l+s"}):
+        assert not any(figure.wants(figure_row(**changed)) for figure in FIGURES.values()), changed
+    other = figure_row(network="mlp-4x512")
+    assert [name for name, figure in FIGURES.items() if figure.wants(other)] == ["memorisation"]
+    clean = figure_row(noise="none", p=0.0)
+    assert [name for name, figure in FIGURES.items() if figure.wants(clean)] == ["suspicious-mnist"]
+
+
+def test_the_sweep_is_part_of_what_the_learning_curves_train() -> None:
+    sweep, curves = (
+        {task.spec.key for task in figure.tasks(protocol_of(figure, quick=False))}
+        for figure in (BETA_SWEEP, LEARNING_CURVES)
+    )
+    assert sweep < curves
+    assert len(sweep) == 16
+
+
+def test_memorisation_compares_the_paper_s_regularisers(figure_row: MakeRow) -> None:
+    protocol = protocol_of(MEMORISATION, quick=False)
+    assert protocol.patience == protocol.epochs, "no early stopping"
+    tasks = MEMORISATION.tasks(protocol)
+    assert {task.spec.dropout for task in tasks} == {0.0, 0.25, 0.5, 0.75}
+    assert {task.spec.weight_decay for task in tasks} == {0.0, 1e-4, 1e-3, 1e-2}
+    kept = [
+        Kept(
+            replace(row_of(task, protocol, figure_row), validation_accuracy=task.spec.dropout),
+            VALUES["curves"],
+        )
+        for task in tasks
+    ]
+    assert {training_of(one.row) for one in kept} == set(SEARCHED)
+    assert chosen(kept)["dropout"].row.hyper == "dropout=0.75"
+
+
+def test_the_caption_counts_the_bits_that_training_accuracy_implies(figure_row: MakeRow) -> None:
+    row = figure_row(network="mlp-4x512", method="ce", hyper="")
+    assert "cross-entropy 2.47" in MEMORISATION.caption([Kept(row, "2000 9000/1000 1000")])
+    assert "cross-entropy 0.00" in MEMORISATION.caption([Kept(row, "1000 2000/1000 9000")])
+
+
+def test_unknown_names_are_refused() -> None:
+    assert find_figure("fano").draw([])
+    with pytest.raises(InputError, match="figure"):
+        find_figure("fanno")
