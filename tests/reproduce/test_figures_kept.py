@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from noiselimit.reproduce.figures.curves import UNIT, points, read_curves
 from noiselimit.reproduce.figures.histograms import BINS, SPAN, as_values, read_histograms
-from noiselimit.reproduce.figures.kept import Kept, best, is_kept_file, keep, kept_file, merge_kept, read_kept
+from noiselimit.reproduce.figures.kept import Kept, best, keep, kept_file, read_kept
 from noiselimit.reproduce.figures.suspects import Suspect, find_suspects, read_suspects
 from noiselimit.reproduce.rows import ResultRow
 
@@ -26,20 +26,6 @@ def test_what_is_kept_is_read_again_and_replaced_by_more_epochs(tmp_path: Path, 
     longer = Kept(figure_row(epochs=800), "7 7/8 8")
     keep(path, [longer])
     assert read_kept(path) == [longer, other]
-
-
-def test_files_made_elsewhere_are_merged(tmp_path: Path, figure_row: MakeRow) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    both, new = Kept(figure_row(), "1/2"), Kept(figure_row(hyper="beta=3"), "3/4")
-    keep(kept_file(here, "curves"), [both])
-    keep(kept_file(there, "curves"), [both, new])
-    assert is_kept_file(kept_file(there, "curves"))
-    assert merge_kept(kept_file(there, "curves"), here) == 1
-    assert read_kept(kept_file(here, "curves")) == [both, new]
-    assert merge_kept(kept_file(there, "curves"), here) == 0
-    other = tmp_path / "other.csv"
-    other.write_text("data,noise\n", "utf-8")
-    assert not is_kept_file(other)
 
 
 def test_a_torn_line_costs_that_line_only(tmp_path: Path, figure_row: MakeRow) -> None:

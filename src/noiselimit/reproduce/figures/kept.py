@@ -5,16 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
-from noiselimit.opening import open_regular
 from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, RowKey, line_of, row_of
 
 FOLDER = "figures"
 """Below the folder of results."""
-KINDS = ("curves", "histograms", "suspects")
-"""What the files are called."""
 _HEADER = f"{HEADER},values"
 
 
@@ -53,22 +49,6 @@ def keep(path: Path, more: Sequence[Kept]) -> None:
         lines = [_HEADER, *(f"{line_of(kept.row)},{kept.values}" for kept in found)]
         with atomic_file(path) as temporary:
             temporary.write_text("\n".join(lines) + "\n", "utf-8")
-
-
-def is_kept_file(path: Path) -> bool:
-    """Whether a file is one of these, by its first line."""
-    with open_regular(path) as file:
-        return file.readline(len(_HEADER) + 2).decode("utf-8", "replace").rstrip("\r\n") == _HEADER
-
-
-def merge_kept(path: Path, out: Path) -> int:
-    """Add what a file of the same name, made elsewhere, has; how many runs are new or changed."""
-    if path.stem not in KINDS:
-        raise InputError(f"{path} is of no kind of figure: name it {'.csv, '.join(KINDS)}.csv, as it was.")
-    target = kept_file(out, path.stem)
-    before = read_kept(target)
-    keep(target, read_kept(path))
-    return len([one for one in read_kept(target) if one not in before])
 
 
 def best(kept: Iterable[Kept]) -> Kept | None:
