@@ -9,10 +9,12 @@ from noiselimit.data.sources import load_data
 from noiselimit.errors import Notice
 from noiselimit.reproduce import run
 from noiselimit.reproduce.protocol import protocol_for
+from noiselimit.reproduce.result import Shares
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import Way, run_cohorts
 from noiselimit.reproduce.studies import STUDIES, chosen_cells
 from noiselimit.reproduce.work import all_tasks, missing_tasks, plan_cohorts
+from noiselimit.spec import RunSpec
 
 QUICK = dataclasses.replace(protocol_for("mnist", quick=True), train_sizes={1000: 64, 10_000: 64, 48_000: 64})
 
@@ -101,3 +103,23 @@ def test_a_cohort_that_does_not_fit_is_left_unless_nothing_else_was_done(tmp_pat
     assert run_cohorts([long], QUICK, digits, tmp_path / "b", way).rows == 1
     over = dataclasses.replace(way, deadline=time.monotonic())
     assert run_cohorts([small], QUICK, digits, tmp_path / "c", over).left == 1
+
+
+def test_the_time_of_a_cohort_is_shared_out_without_rest():
+    shares = Shares()
+    spec = RunSpec(method="ce")
+    found = [shares.of_next(spec, {"cohort": 3, "cohort_seconds": seconds}) for seconds in (6.0, 10.0, 10.0)]
+    assert found == [2.0, 4.0, 4.0]
+    assert shares.of_next(dataclasses.replace(spec, parent="a"), {"cohort": 1, "cohort_seconds": 5.0}) == 5.0
+
+
+def test_a_figure_that_fails_costs_no_run(tmp_path, digits, monkeypatch):
+    def broken(*arguments):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(run, "harvest", broken)
+    with pytest.warns(Notice, match="figures have nothing"):
+        ended = run_cohorts(
+            cohorts_of(["ce"]), QUICK, digits, tmp_path, Way(tmp_path / "runs", "cpu", threads=1)
+        )
+    assert ended.rows == 1
