@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from results_numbers import LABELS, Measured
+from results_numbers import LABELS, Measured, hours_text
 
 from noiselimit.reproduce.cells import CellResult
 from noiselimit.reproduce.paper import paper_figure
@@ -28,7 +28,21 @@ NOTHING = "·"
 def head_table(measured: Measured) -> str:
     """The one table: what is known best, with the share of wrong labels."""
     lines = _table(list(HEAD), list(HEAD.values()), HEAD_METHODS, measured)
-    return "\n".join([*lines, "", f"{KEY} Columns: data and share of wrong labels."])
+    ending = f"{KEY} Columns: data and share of wrong labels. {_so_far(measured)}"
+    return "\n".join([*lines, "", ending])
+
+
+def _so_far(measured: Measured) -> str:
+    """How much was run, and how long it took."""
+    runs = sum(map(len, measured.rows.values()))
+    if not runs:
+        return "No run yet."
+    cells = sum(len(study.cells) for study in STUDIES.values())
+    seconds = sum(row.seconds for rows in measured.rows.values() for row in rows)
+    return (
+        f"So far {runs:,} runs in {hours_text(seconds / 3600)} fill {len(measured.results)} of the paper's "
+        f"{cells} cells; [how long that takes](#how-long-it-took) the author's code."
+    )
 
 
 def study_tables(data: str, measured: Measured) -> str:

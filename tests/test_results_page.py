@@ -90,6 +90,7 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, t
     content = written(page, tmp_path, *seeds, worse, quick)
     assert "| **97.6 ± 0.2** (3)<br>97.7 ± 0.2, −0.1 |" in line(content["results-head"], "LIMIT-L − S")
     assert "| 87.0 ± 0.1 (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
+    assert "So far 4 runs in 1 minute fill 2 of the paper's 228 cells" in content["results-head"]
     assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
     assert "Standard deviations by 1000 bootstrap" in content["results-mnist"]
     assert (
