@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from results_notes import notes
 from results_numbers import LABELS, Measured, hours_text
 
 from noiselimit.reproduce.cells import CellResult
@@ -53,8 +54,8 @@ def study_tables(data: str, measured: Measured) -> str:
         titles = [_column(problem, heading) for problem in problems]
         methods = [method for method in LABELS if method in STUDIES[data].methods]
         parts += [f"**{heading}**", "", *_table(problems, titles, methods, measured), ""]
-    notes = _notes([result for cell, result in measured.results.items() if cell.data == data])
-    return "\n".join([*parts, *notes]).rstrip()
+    noted = notes([result for cell, result in measured.results.items() if cell.data == data])
+    return "\n".join([*parts, noted])
 
 
 def _groups(cells: Sequence[Cell]) -> dict[str, list[Problem]]:
@@ -111,48 +112,3 @@ def signed(value: float) -> str:
     """'+0.3' or '−0.3'."""
     rounded = round(value, 1)
     return f"{'−' if rounded < 0 else '+'}{abs(rounded):.1f}"
-
-
-def _notes(results: Sequence[CellResult]) -> list[str]:
-    """What differs from the paper's protocol, said of every cell that it is true of."""
-    if not results:
-        return ["No run yet."]
-    said = {
-        "Standard deviations by 1000 bootstrap resamples of the test examples, since there is one seed": [
-            result for result in results if result.std_by == "bootstrap"
-        ],
-        "Fewer values of the grid than the paper's were compared": [
-            result for result in results if result.values_run < result.values
-        ],
-        "The values of the grid have no seed in common, and were compared over those that each has": [
-            result for result in results if not result.compared_seeds
-        ],
-    }
-    limits: dict[int, list[CellResult]] = {}
-    for result in results:
-        limits.setdefault(result.epochs, []).append(result)
-    usual = max(limits, key=lambda limit: len(limits[limit]))
-    notes = [f"At most {usual} epochs."]
-    for limit in sorted(limits):
-        if limit != usual:
-            notes.append(f"At most {limit} epochs: {_listed(limits[limit])}.")
-    screens: dict[int, list[CellResult]] = {}
-    for result in results:
-        if result.screen_epochs is not None:
-            screens.setdefault(result.screen_epochs, []).append(result)
-    for limit, where in sorted(screens.items()):
-        notes.append(
-            f"Other values of the grid than the chosen one were compared after at most {limit} epochs: "
-            f"{_listed(where, results)}."
-        )
-    notes += [f"{what}: {_listed(where, results)}." for what, where in said.items() if where]
-    return [" ".join(notes)]
-
-
-def _listed(where: Sequence[CellResult], everything: Sequence[CellResult] = ()) -> str:
-    if len(where) == len(everything):
-        return "all cells"
-    found: dict[str, list[str]] = {}
-    for result in where:
-        found.setdefault(LABELS[result.cell.method], []).append(result.cell.problem)
-    return "; ".join(f"{method} at {', '.join(problems)}" for method, problems in found.items())

@@ -19,7 +19,7 @@ def side_chart(
     right = None if curves[0].row.p is None else 1 - curves[0].row.p
     return line_chart(
         lines,
-        title=f"{whose}{TITLES[side]}, per epoch".capitalize() if not whose else f"{whose}{TITLES[side]}",
+        title=f"{whose}{TITLES[side]}, per epoch",
         x_label="epoch",
         y_label=f"{whose}{TITLES[side]}",
         reference=(right, f"right labels: {percent(right, 0)}") if right and side == "train" else None,
@@ -28,7 +28,7 @@ def side_chart(
 
 
 def trained_words(curves: Sequence[Curves]) -> str:
-    """'MNIST, 48000 …': what the runs have in common, for a caption."""
+    """'mnist-cnn, seed 0, …': what the runs have in common, for a caption."""
     row = curves[0].row
     lengths = sorted({len(one.train) for one in curves})
     epochs = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
