@@ -4,11 +4,11 @@ from pathlib import Path
 
 from results_numbers import DOCS, PLACE, Measured, hours_text
 
+from noiselimit.reproduce.cohorts import plan_cohorts
 from noiselimit.reproduce.figures.drawing import draw_figure, sheet_files
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
-from noiselimit.reproduce.work import plan_cohorts
 
 
 def figures(measured: Measured, place: Path = PLACE) -> str:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from noiselimit.reproduce.cells import CellResult, cell_result
+from noiselimit.reproduce.cohorts import plan_cohorts
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.speed import Speed, find_speed
 from noiselimit.reproduce.studies import STUDIES, Cell
-from noiselimit.reproduce.work import all_tasks, missing_tasks, plan_cohorts
+from noiselimit.reproduce.work import all_tasks, missing_tasks
 
 DOCS = Path(__file__).resolve().parent
 RESULTS = DOCS.parent / "results"

@@ -7,13 +7,15 @@ import pytest
 
 from noiselimit.data.sources import load_data
 from noiselimit.errors import Notice
-from noiselimit.reproduce import run
+from noiselimit.reproduce import hearing, run
+from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.result import Shares
 from noiselimit.reproduce.rows_file import read_rows, rows_path
-from noiselimit.reproduce.run import Way, run_cohorts
+from noiselimit.reproduce.run import run_cohorts
 from noiselimit.reproduce.studies import STUDIES, chosen_cells
-from noiselimit.reproduce.work import all_tasks, missing_tasks, plan_cohorts
+from noiselimit.reproduce.work import all_tasks, missing_tasks
 from noiselimit.spec import RunSpec
 
 QUICK = dataclasses.replace(protocol_for("mnist", quick=True), train_sizes={1000: 64, 10_000: 64, 48_000: 64})
@@ -117,7 +119,7 @@ def test_a_figure_that_fails_costs_no_run(tmp_path, digits, monkeypatch):
     def broken(*arguments):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(run, "harvest", broken)
+    monkeypatch.setattr(hearing, "harvest", broken)
     with pytest.warns(Notice, match="figures have nothing"):
         ended = run_cohorts(
             cohorts_of(["ce"]), QUICK, digits, tmp_path, Way(tmp_path / "runs", "cpu", threads=1)

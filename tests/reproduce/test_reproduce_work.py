@@ -4,17 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.estimate import cohort_seconds, expected_epochs
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.speed import Load, find_speed
 from noiselimit.reproduce.studies import STUDIES, chosen_cells
-from noiselimit.reproduce.work import (
-    all_tasks,
-    cohort_seconds,
-    expected_epochs,
-    finalists,
-    missing_tasks,
-    plan_cohorts,
-)
+from noiselimit.reproduce.work import all_tasks, finalists, missing_tasks
 
 RESULTS = Path(__file__).parents[2] / "results"
 MNIST = protocol_for("mnist")

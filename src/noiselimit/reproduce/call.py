@@ -8,16 +8,18 @@ from pathlib import Path
 from noiselimit.cohort.device import find_device
 from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError, number, unknown
+from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
+from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.protocol import Protocol, protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import read_rows, rows_path
-from noiselimit.reproduce.run import Ended, Tell, Way, run_cohorts
+from noiselimit.reproduce.run import Ended, Tell, run_cohorts
 from noiselimit.reproduce.speed import Speed, find_speed
 from noiselimit.reproduce.studies import STUDIES, Cell, Study, chosen_cells
-from noiselimit.reproduce.work import Cohort, Task, all_tasks, finalists, missing_tasks, plan_cohorts
+from noiselimit.reproduce.work import Task, all_tasks, finalists, missing_tasks
 
 OFTEN = 30.0
 """Seconds between checkpoints where a budget may end the training."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from noiselimit.reproduce.call import Wanted, make_plan
+from noiselimit.reproduce.cohorts import plan_cohorts
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.speed import Speed
 from noiselimit.reproduce.studies import STUDIES
-from noiselimit.reproduce.work import plan_cohorts
 
 
 @dataclass(frozen=True)

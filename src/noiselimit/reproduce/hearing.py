@@ -1,0 +1,90 @@
+"""Who hears of a training: a run that ends is a row at once, and the training ends when time is up."""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from noiselimit.bench.provenance import source_state
+from noiselimit.cohort.device import find_device
+from noiselimit.data.examples import DataSet
+from noiselimit.errors import Notice
+from noiselimit.reproduce.cohorts import Cohort
+from noiselimit.reproduce.figures.harvest import harvest
+from noiselimit.reproduce.protocol import Protocol, protocol_for
+from noiselimit.reproduce.result import Places, Shares, make_row
+from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
+from noiselimit.runs import Run, load_run
+from noiselimit.training import Progress
+
+LAST_SECONDS = 5.0
+"""Before the deadline: what is being written then must be whole."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where and how long to train."""
+
+    runs: Path
+    """Folder for run folders and checkpoints: what was begun there is gone on with."""
+    device: str = "auto"
+    threads: int | None = None
+    deadline: float | None = None
+    """By time.monotonic(); None: until everything is done."""
+    checkpoints: str | float = "auto"
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the deadline."""
+        return float("inf") if self.deadline is None else self.deadline - time.monotonic()
+
+
+class OutOfTime(Exception):  # noqa: N818  # no error: somebody wished it
+    """Ends a training at the end of an epoch."""
+
+
+class News:
+    """Hears of a cohort's training: makes rows of runs that end, and ends it when the time is up."""
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        protocol: Protocol,
+        data: DataSet,
+        out: Path,
+        way: Way,
+        tell: Callable[[float], None],
+    ) -> None:
+        self.ended = self.failed = 0
+        self._protocol, self._data, self._out, self._way, self._tell = protocol, data, out, way, tell
+        self._places, self._shares = Places(cohort.tasks), Shares()
+        self._commit = (source_state()[0] or "")[:10]
+        # Figures train networks that no table has: theirs are kept with the figures alone.
+        self._of_table = protocol.network == protocol_for(protocol.data, quick=protocol.quick).network
+        self._target = rows_path(out, protocol.data)
+        self._known = {(row.key, row.epochs) for row in read_rows(self._target)}
+
+    def __call__(self, news: Progress) -> None:
+        if news.record is None:  # of a run that has ended, or was begun in a call before
+            folder = self._way.runs / news.spec.folder_name
+            if (folder / "spec.json").is_file():
+                self._end(load_run(folder, trusted=True))
+        self._tell(news.done / news.total)
+        if self._way.seconds_left < LAST_SECONDS and news.done < news.total:
+            raise OutOfTime
+
+    def _end(self, run: Run) -> None:
+        seconds = self._shares.of_next(run.spec, run.metrics)
+        place = self._places.find(run.spec)
+        row = make_row(place, run.spec, run.metrics, self._protocol, seconds, self._commit)
+        if self._of_table and (row.key, row.epochs) not in self._known:
+            append_rows(self._target, [row])
+            self._known.add((row.key, row.epochs))
+        if self._places.is_task(run.spec):
+            self.ended, self.failed = self.ended + 1, self.failed + run.failed
+        try:
+            harvest(row, run, self._data, self._out, find_device(self._way.device))
+        except Exception as error:  # hours of training shall not be lost for a picture
+            what = f"{type(error).__name__}: {error}"
+            warnings.warn(f"figures have nothing of run {run.path} ({what}).", Notice, stacklevel=2)
