@@ -10,7 +10,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from noiselimit.data.parquet_pages import DIFFERENCES, LENGTHS, pages
-from noiselimit.data.sizes import require_modest
+from noiselimit.data.sizes import require_few_columns, require_modest
 from noiselimit.errors import InputError
 from noiselimit.opening import require_regular
 
@@ -38,6 +38,7 @@ def read_parquet(path: Path) -> pyarrow.Table:
     require_regular(path)
     with pyarrow.parquet.ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
+    require_few_columns(path, metadata.num_columns)
     for field in schema:
         if pyarrow.types.is_nested(field.type):
             raise InputError(

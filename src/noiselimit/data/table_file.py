@@ -16,11 +16,14 @@ from noiselimit.data.examples import DataSet
 from noiselimit.data.frame import frame_data_set
 from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.data.reading import Reading
+from noiselimit.data.sizes import require_few_columns
 from noiselimit.data.table import Table, require_distinct_names
 from noiselimit.errors import InputError
 from noiselimit.opening import open_regular, require_regular
 
 HEADER_BYTES = 2**16  # where the separator is looked for
+LONGEST_HEADER = 2**24  # where columns are counted
+QUOTED = re.compile(rb'"[^"]*"')
 NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
 
 
@@ -119,11 +122,13 @@ def _with_index(content: pyarrow.Table) -> pyarrow.Table:
 
 
 def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
+    mark = separator(path)
+    require_few_columns(path, _columns(path, mark))
     require_regular(path)
     return pyarrow.csv.read_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
-        parse_options=pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types={name: pyarrow.string() for name in text_columns},
             true_values=[],  # else 'true' and 'True' would be one name here and two in a column with more
@@ -138,8 +143,15 @@ def separator(path: Path) -> str:
         return "\t"
     with open_regular(path) as file:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
-    unquoted = re.sub(rb'"[^"]*"', b"", header[0]) if header else b""
+    unquoted = re.sub(QUOTED, b"", header[0]) if header else b""
     return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))
+
+
+def _columns(path: Path, mark: str) -> int:
+    """How many there are, by the line of their names, which may have line ends in quotes."""
+    with open_regular(path) as file:
+        unquoted = re.sub(QUOTED, b"", file.read(LONGEST_HEADER)).lstrip(b"\r\n")
+    return 1 + next(iter(unquoted.splitlines()), b"").count(mark.encode())
 
 
 def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
