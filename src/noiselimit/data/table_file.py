@@ -1,8 +1,8 @@
 """Tables from files: CSV (separated by comma, semicolon or tab, in UTF-8) and Parquet."""
 
-import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,10 @@ import pyarrow.parquet
 from noiselimit.data.columns import Categorical
 from noiselimit.data.examples import DataSet
 from noiselimit.data.frame import frame_data_set
+from noiselimit.data.left_out import no_column, without_ignored
 from noiselimit.data.reading import Reading
 from noiselimit.data.table import Table, require_distinct_names
+from noiselimit.data.telling_columns import by_option, column_notes
 from noiselimit.errors import InputError
 
 HEADER_BYTES = 2**16  # where the separator is looked for
@@ -27,9 +29,11 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     """The examples in a table: one row each, and a column of labels among those of the inputs.
 
     Labels are in the column called 'label' where the reading names no other, clean ones likewise in
-    'clean_label' if there is one; weights only where a column is named.
+    'clean_label' if there is one; weights only where a column is named. Notes tell of columns that had
+    better be left out.
     """
     frame = _read_frame(path)
+    frame, left_out = without_ignored(frame, reading, path)
     has_clean = reading.clean_label is not None or "clean_label" in frame.columns
     wanted = {
         "label": reading.label or "label",
@@ -39,7 +43,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     names = [name for name in wanted.values() if name is not None]
     for option, name in wanted.items():
         if name is not None and name not in frame.columns:
-            raise _no_column(path, option, name, [c for c in frame.columns if c not in names])
+            raise no_column(path, option, name, [c for c in frame.columns if c not in names])
         if names.count(name or "") > 1:
             raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
     columns = {option: None if name is None else frame.pop(name) for option, name in wanted.items()}
@@ -52,9 +56,10 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
+    notes = (*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
     del frame, columns
     _give_back()
-    return data
+    return replace(data, notes=notes)
 
 
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
@@ -140,10 +145,3 @@ def separator(path: Path) -> str:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
     unquoted = re.sub(rb'"[^"]*"', b"", header[0]) if header else b""
     return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))
-
-
-def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
-    close = difflib.get_close_matches(name, others, n=1)
-    remedy = f"did you mean --{option} {close[0]}?" if close else f"name one with --{option}."
-    shown = ", ".join(others[:20]) + (", …" if len(others) > 20 else "")
-    return InputError(f"{path}: there is no column '{name}' but {shown or 'no other'}; {remedy}")
