@@ -8,7 +8,12 @@ from typing import Any
 from noiselimit.bench.detection.methods import TRAINED
 
 Row = Mapping[str, Any]
-FIGURES = ("auroc", "auprc", "f1", "noise_rate_error", "flagged", "auroc_seen", "auroc_held_out")
+BY_PART = ("auroc", "recall", "false_positives")
+PARTS = ("seen", "held_out")
+FIGURES = (
+    *("auroc", "auprc", "f1", "noise_rate_error", "flagged"),
+    *(f"{figure}_{part}" for figure in BY_PART for part in PARTS),
+)
 COSTS = ("seconds", "cpu_seconds", "peak_memory")
 
 
