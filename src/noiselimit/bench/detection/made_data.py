@@ -4,6 +4,7 @@ Those that are drawn are drawn anew for every seed of a problem.
 """
 
 from collections.abc import Callable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ OWN_SEEDS = 2**40
 BAYES_ERROR = 0.1
 """Of `overlapping`: as often even who knows both distributions would name the other class."""
 ROWS, FEATURES = 3000, 10
+NORMAL = NormalDist()
 PICTURES, HEIGHT, WIDTH = 600, 24, 20
 SHIFT, NOISE = 1.5, 0.4
 SHAPES = ("disc", "square", "cross")
@@ -41,11 +43,10 @@ def overlapping(seed: int) -> DataSet:
     """3,000 rows × 10 features of two equally likely Gaussians with covariance 1, so near each other that the
     best possible classifier errs in BAYES_ERROR of the cases. Labels say which one a row was drawn from: all
     of them are right, however unlikely."""
-    from scipy.special import ndtri
-
     labels = (_draw(seed, 0, ROWS) < 0.5).astype(np.int64)
-    normal = ndtri(_draw(seed, 1, ROWS, FEATURES) + 2.0**-54)  # never of 0
-    distance = -2 * ndtri(BAYES_ERROR)
+    drawn = np.maximum(_draw(seed, 1, ROWS * FEATURES), 2.0**-54)  # of 0 there is no quantile
+    normal = np.array([NORMAL.inv_cdf(one) for one in drawn]).reshape(ROWS, FEATURES)
+    distance = -2 * NORMAL.inv_cdf(BAYES_ERROR)
     side = np.where(labels == 1, 0.5, -0.5)[:, np.newaxis]
     inputs = (normal + side * distance / np.sqrt(FEATURES)).astype(np.float32)
     return DataSet("overlapping", make_examples(inputs, labels, source="overlapping"))
