@@ -153,3 +153,15 @@ def test_both_ways_have_the_same_options() -> None:
     parameters = inspect.signature(find_label_issues).parameters
     assert list(parameters)[:4] == ["X", "y", "labels", "pred_probs"]
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[2:])
+
+
+def test_columns_that_give_labels_away_are_told_of(blobs: DataSet) -> None:
+    inputs, labels, _ = spoilt(blobs)
+    frame = pd.DataFrame(inputs, columns=list("abcde")).assign(id=np.arange(len(labels)), code=labels)
+    with pytest.warns(Notice) as told:
+        find_label_issues(frame, labels, plan=QUICK)
+    said = [str(warning.message) for warning in told]
+    telling, numbering = (sentence for sentence in said if sentence.startswith("X: "))
+    assert telling.startswith("X: column 'code' tells the label without any other")
+    assert telling.endswith("leave it out with X.drop(columns=['code']).")
+    assert numbering.startswith("X: column 'id' differs in every row")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from noiselimit.audit.galleries import galleries
+from noiselimit.audit.inputs_used import inputs_used
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.known import find_known
 from noiselimit.audit.learned import warning
@@ -144,6 +145,7 @@ def _facts(
         "Data set": data.name,
         "Labels audited": f"{audit.amount.examples:,}{missing}",
         "Classes": f"{len(class_names):,}",
+        "Inputs": inputs_used(data),
         "Labels flagged": f"{flagged:,}"
         + (f", from a gap of {audit.threshold:.3f} on" if audit.threshold <= FARTHEST else ""),
         **({"Remarks": " ".join(data.notes)} if data.notes else {}),

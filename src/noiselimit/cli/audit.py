@@ -13,6 +13,7 @@ from noiselimit.cli.options import (
     Device,
     Download,
     Graphs,
+    Ignore,
     Json,
     Kernels,
     Label,
@@ -39,6 +40,7 @@ def audit(
     label: Label = None,
     clean_label: CleanLabel = None,
     weight: Weight = None,
+    ignore: Ignore = None,
     data_dir: DataDir = None,
     download: Download = False,
     resize: Resize = None,
@@ -127,6 +129,7 @@ def audit(
     from noiselimit.cli.audit_settings import make_plan, make_steering
     from noiselimit.cli.audit_text import print_answer, print_failures, print_places
     from noiselimit.cli.news import download_news, print_notes, training_news
+    from noiselimit.cli.values import columns
     from noiselimit.cohort.device import find_device
     from noiselimit.cohort.pace import find_pace
     from noiselimit.data.reading import Reading
@@ -151,7 +154,10 @@ def audit(
         raise InputError("--noise makes labels wrong that --write would copy: leave out one of them.")
     check_places(data, folder, write, fix, overwrite=overwrite)
     find_pace(kernels, graphs, find_device(device))  # says what is not there
-    reading = Reading(label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True)
+    left_out = columns("--ignore", ignore)
+    reading = Reading(
+        label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True, ignore=left_out
+    )
     try:
         examined = training_part(load_data(data, data_dir, download, download_news(quiet), reading))
         if noise is not None and added is not None:

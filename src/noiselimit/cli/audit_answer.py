@@ -14,6 +14,7 @@ MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
 
 def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, Any]:
     """Everything but the places that were written to; nothing in it is NaN."""
+    from noiselimit.audit.inputs_used import inputs_used
     from noiselimit.audit.known import find_known
     from noiselimit.audit.learned import warning
     from noiselimit.audit.quality import FARTHEST
@@ -23,6 +24,9 @@ def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, 
         "data": data.name,
         "audited_labels": audit.amount.examples,
         "classes": data.examples.classes,
+        "inputs": inputs_used(data),
+        "columns": None if data.table is None else [column.name for column in data.table.columns],
+        "remarks": list(data.notes),
         "wrong_labels": audit.amount.wrong,
         "wrong_share": audit.amount.rate,
         "interval": list(audit.amount.interval),
@@ -51,6 +55,7 @@ def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, 
 
 def words(audit: "Audit", judged: "Judged", data: "DataSet", asked: str) -> list[str]:
     """How many labels are wrong, how many are flagged, and what else there is to say, a sentence each."""
+    from noiselimit.audit.inputs_used import inputs_used
     from noiselimit.audit.known import find_known
     from noiselimit.audit.learned import warning
     from noiselimit.audit.words import (
@@ -69,6 +74,7 @@ def words(audit: "Audit", judged: "Judged", data: "DataSet", asked: str) -> list
         flagged_sentence(audit, asked),
         missing_sentence(audit.missing.tolist()),
         None if known is None else known_sentence(known, int(audit.table["is_label_issue"].sum())),
+        f"Inputs: {inputs_used(data)}.",
     ]
     return [sentence for sentence in said if sentence]
 
