@@ -15,7 +15,7 @@ from noiselimit.audit.plan import DEFAULT, FAST
 from noiselimit.audit.train import Judged, judge
 from noiselimit.cli.audit_places import usual_folder
 from noiselimit.cli.audit_settings import make_plan
-from noiselimit.cli.audit_text import plain
+from noiselimit.cli.audit_text import plain, quality
 from noiselimit.cli.main import run
 from noiselimit.data.reading import Reading
 from noiselimit.data.sources import load_data
@@ -196,6 +196,14 @@ def test_the_folder_is_called_after_the_data(tmp_path, monkeypatch, source, fold
 
 def test_a_terminal_obeys_nothing_that_comes_from_data() -> None:
     assert plain("a\x1b[31mb\nc\u202ed é<b>") == "a\ufffd[31mb\ufffdc\ufffdd é<b>"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.000"), (9.4e-6, "9e-06"), (0.0005, "0.001"), (0.1234, "0.123"), (1.0, "1.000")],
+)
+def test_small_qualities_do_not_all_look_alike(value, text) -> None:
+    assert quality(value) == text
 
 
 @pytest.mark.parametrize("ending", ["parquet", "npz", "tsv"])
