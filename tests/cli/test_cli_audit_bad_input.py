@@ -244,7 +244,7 @@ def test_a_copy_that_cannot_be_made_after_all_leaves_the_audit(command, monkeypa
 
     table()()
     monkeypatch.setattr("noiselimit.audit.train.audit_data", meanwhile)
-    answer = command(*AUDIT, "--write", "c.csv")
+    answer = command(*AUDIT, "--write", "c.csv", "--budget", "3")
     assert answer.code == 2
     assert "there are 41 rows but the audit has 40" in answer.err
     assert Path("audit-t/label_issues.csv").exists()

@@ -182,7 +182,7 @@ def audit(
     answer = make_answer(found, judged, examined)
     print_failures(answer)
     if not as_json:
-        print_answer(answer, words(found, judged, examined, asked))
+        print_answer(answer, words(found, examined, asked))
     cleaned = None
     if write is not None:
         cleaned = write_copy(Path(data), write, fix, found, examined, label, overwrite=overwrite)
