@@ -1,11 +1,13 @@
 """Agreement with held-out labels, against what chance would make of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.audit.agreement import Agreement, agreement, agreement_of, mean_agreement
+from noiselimit.audit.agreement import Agreement, agreement, agreement_of, mean_agreement, steady_agreement
 from noiselimit.data.examples import DataSet
 from noiselimit.spec import RunSpec
 from noiselimit.split import split_examples
@@ -40,6 +42,16 @@ def test_all_right_is_as_far_beyond_chance_as_can_be() -> None:
 
 def test_more_examples_say_it_with_more_certainty() -> None:
     assert Agreement(0.7, 0.5, 10).low < 0.5 < Agreement(0.7, 0.5, 100).low < 0.7
+
+
+def test_a_chosen_epoch_is_asked_by_all_later_ones(blobs: DataSet) -> None:
+    (run,) = train(RunSpec("limit-l", epochs=1), blobs)
+    curve = [0.1, 0.9, 0.5, 0.7]
+    run = replace(run, history=[{"validation_accuracy": value} for value in curve])
+    predicted, labels_apart = np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1])
+    found = steady_agreement([run, run], predicted, labels_apart, 2)
+    assert found == replace(agreement(predicted, labels_apart, 2), share=0.6)
+    assert steady_agreement([run], predicted[:0], labels_apart[:0], 2) is None
 
 
 def test_runs_agree_together_by_their_means() -> None:

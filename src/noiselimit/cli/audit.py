@@ -134,6 +134,7 @@ def audit(
     from noiselimit.cohort.pace import find_pace
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
+    from noiselimit.data.table_header import require_label
     from noiselimit.errors import InputError
     from noiselimit.noise import parse_noise
 
@@ -152,6 +153,7 @@ def audit(
     added = None if noise is None else parse_noise(noise)
     if added is not None and write is not None:
         raise InputError("--noise makes labels wrong that --write would copy: leave out one of them.")
+    require_label(Path(data), label)  # before its folder: that may be of the same command, typed right
     check_places(data, folder, write, fix, overwrite=overwrite)
     find_pace(kernels, graphs, find_device(device))  # says what is not there
     left_out = columns("--ignore", ignore)
