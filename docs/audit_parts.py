@@ -1,6 +1,7 @@
 """Whether examples that an audit trained on are judged as well as those that it held out: docs/audit.md."""
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from audit_figures import percents, score
@@ -8,9 +9,12 @@ from audit_verdict import FAST, NAMES, OURS, problem_name, with_noise
 from performance_words import markdown
 
 from noiselimit.bench.detection.summary import PARTS, Summary
+from noiselimit.report.wording import percent
 
 SMALL = 0.01
 """A difference of AUROC up to which parts are said to be judged alike."""
+MISSED = 0.05
+"""A difference of the share of wrong labels flagged from which on it is told."""
 COLUMNS = (
     "data and noise, audit, AUROC: all together, seen in training, held out, "
     "wrong labels flagged: seen, held out, right labels flagged: seen, held out"
@@ -56,6 +60,30 @@ def _sentence(summaries: Sequence[Summary], method: str) -> str | None:
         f"{NAMES[method]} judges examples seen in training as well as held-out ones, or worse by no more "
         f"than {SMALL:g} of AUROC, {_where(measured, worse)}. Both together have an AUROC that is no more "
         f"than {SMALL:g} below the lower of the two, as if both had one scale, {_where(measured, apart)}."
+    ) + _flags_sentence(measured, method)
+
+
+def _flags_sentence(summaries: Sequence[Summary], method: str) -> str:
+    """What one threshold for both parts makes of them; nothing where flags were not measured by part."""
+    measured = [summary for summary in summaries if "recall_seen" in summary.methods[method]]
+    if not measured:
+        return ""
+    wrong, right = (
+        " and ".join(
+            percent(fmean(summary.methods[method][f"{name}_{part}"].mean for summary in measured))
+            for part in PARTS
+        )
+        for name in ("recall", "false_positives")
+    )
+    missed = [
+        f"{problem_name(summary)} ({value:.2f} below)"
+        for summary in measured
+        if (value := _behind(summary, method, "recall_held_out", "recall_seen")) > MISSED
+    ]
+    fewer = f"; fewer of the wrong ones seen than held out on {', '.join(missed)}" if missed else ""
+    return (
+        f" On average it flags {wrong} of the wrong labels, seen and held out, and {right} of the right "
+        f"ones{fewer}."
     )
 
 

@@ -94,8 +94,11 @@ def overview(contents: Sequence[Content]) -> str:
 
 
 def _outdated(contents: Sequence[Content]) -> list[str]:
-    """A sentence where any of it is of an earlier audit."""
-    return [OUTDATED] if any(content.get("plans") != current_plans() for content in contents) else []
+    """A sentence where any of it is of an earlier audit, and which."""
+    old = [_data(content) for content in contents if content.get("plans") != current_plans()]
+    if len(old) in (0, len(contents)):
+        return [OUTDATED] if old else []
+    return [OUTDATED.replace("These rows", f"The rows of {', '.join(old)}")]
 
 
 def _overview_row(summary: Summary, which: str) -> list[str]:

@@ -122,6 +122,8 @@ def test_rows_of_an_earlier_audit_are_told_from_those_of_this_one(tables: Module
     for name in ("detection", "detection-seen", "detection-range"):
         assert tables.OUTDATED not in now[name]
         assert tables.OUTDATED in before[name]
+    mixed = [content(*OURS_FIRST), content(row(0, data="mnist", ours_default=0.9), plans={})]
+    assert "The rows of mnist were measured before" in tables.blocks(mixed)["detection-seen"]
 
 
 def test_where_we_are_not_first_it_is_said(tables: ModuleType) -> None:
@@ -195,6 +197,11 @@ def test_what_parts_say_is_said_by_the_figures(tables: ModuleType) -> None:
     block = tables.blocks([content(alike, two_scales, seen_worse)])["detection-seen"]
     assert "of AUROC, on 2 of 3 problems, but not on digits instance:0.3 (0.050 below). Both" in block
     assert "one scale, on 2 of 3 problems, but not on digits next:0.3 (0.060 below)." in block
+    flags = "flags 90.0 % and 80.0 % of the wrong labels, seen and held out, and 1.0 % and 2.0 % of the right"
+    assert flags in block.replace("\u00a0", " ")
+    entry = {**alike["methods"]["ours-default"], "recall_seen": 0.7}
+    block = tables.blocks([content({**alike, "methods": {"ours-default": entry}})])["detection-seen"]
+    assert "ones; fewer of the wrong ones seen than held out on digits uniform:0.2 (0.10 below)." in block
 
 
 def told(seed: int, *runs: dict[str, Any], data: str = "digits") -> dict[str, Any]:
