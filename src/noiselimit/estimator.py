@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from noiselimit.audit.agreement import steady_agreement
+from noiselimit.audit.agreement import count_settings, steady_agreement
 from noiselimit.audit.given import Given
 from noiselimit.audit.issues import audit_given
 from noiselimit.audit.learned import how_learned
@@ -97,7 +97,8 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"training broke down for every beta, because {next(failures)}.")
         said = said_of_all(chosen, inputs, labels, held, find_device(str(self.device)))
         apart, given_apart = said[held.validated].argmax(1), labels[held.validated]
-        learned = how_learned(chosen, steady_agreement(chosen, apart, given_apart, len(self.classes_)))
+        agreement = steady_agreement(chosen, apart, given_apart, len(self.classes_), count_settings(runs))
+        learned = how_learned(chosen, agreement)
         self.label_issues_ = audit_given(Given(labels, self.classes_), said, **vars(learned)).table
         self.label_issues_warning_ = learned.warning
         self.runs_ = [without_averages(run) for run in chosen]

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.audit.agreement import Agreement, agreement, agreement_of, mean_agreement, steady_agreement
+from noiselimit.audit.agreement import (
+    Agreement,
+    agreement,
+    agreement_of,
+    count_settings,
+    mean_agreement,
+    steady_agreement,
+)
 from noiselimit.data.examples import DataSet
 from noiselimit.spec import RunSpec
 from noiselimit.split import split_examples
@@ -42,6 +49,12 @@ def test_all_right_is_as_far_beyond_chance_as_can_be() -> None:
 
 def test_more_examples_say_it_with_more_certainty() -> None:
     assert Agreement(0.7, 0.5, 10).low < 0.5 < Agreement(0.7, 0.5, 100).low < 0.7
+    assert Agreement(0.7, 0.5, 100, 3).low < Agreement(0.7, 0.5, 100).low
+
+
+def test_settings_are_counted_whatever_their_seeds(blobs: DataSet) -> None:
+    specs = [RunSpec("limit-l", {"beta": beta}, seed=seed, epochs=1) for beta in (3, 10) for seed in (0, 1)]
+    assert count_settings(train(specs, blobs)) == 2
 
 
 def test_a_chosen_epoch_is_asked_by_all_later_ones(blobs: DataSet) -> None:
@@ -49,15 +62,14 @@ def test_a_chosen_epoch_is_asked_by_all_later_ones(blobs: DataSet) -> None:
     curve = [0.1, 0.9, 0.5, 0.7]
     run = replace(run, history=[{"validation_accuracy": value} for value in curve])
     predicted, labels_apart = np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1])
-    found = steady_agreement([run, run], predicted, labels_apart, 2)
-    assert found == replace(agreement(predicted, labels_apart, 2), share=0.6)
-    assert steady_agreement([run], predicted[:0], labels_apart[:0], 2) is None
+    found = steady_agreement([run, run], predicted, labels_apart, 2, 3)
+    assert found == replace(agreement(predicted, labels_apart, 2), share=0.6, settings=3)
+    assert steady_agreement([run], predicted[:0], labels_apart[:0], 2, 3) is None
 
 
 def test_runs_agree_together_by_their_means() -> None:
-    assert mean_agreement([Agreement(0.5, 0.25, 20), Agreement(1.0, 0.75, 20)], 36) == Agreement(
-        0.75, 0.5, 36
-    )
+    both = [Agreement(0.5, 0.25, 20), Agreement(1.0, 0.75, 20)]
+    assert mean_agreement(both, 36, 2) == Agreement(0.75, 0.5, 36, 2)
 
 
 def test_a_run_is_asked_by_what_it_averaged(blobs: DataSet) -> None:

@@ -109,7 +109,7 @@ def test_of_dice_nothing_is_said_and_nothing_flagged(examples: int) -> None:
 
 @pytest.mark.slow
 def test_dice_hardly_ever_pass() -> None:
-    """Of a hundred, two or three do, which is what chance makes of it; here fewer are thrown."""
+    """Of a hundred, one or two do, which is what chance makes of it; here fewer are thrown."""
     plan = AuditPlan(epochs=12)
     warned = [
         audit_data(dice(examples, seed), replace(plan, seeds=(seed,)), threads=1)[0].warning is not None

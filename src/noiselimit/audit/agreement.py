@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import NormalDist, fmean
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from noiselimit.audit.amount import wilson
 from noiselimit.audit.quality import pieces
 from noiselimit.audit.said import averaged_of
 from noiselimit.runs.run import Run
+from noiselimit.spec import setting
 
 Labels = npt.NDArray[np.int64]
 
@@ -24,11 +25,14 @@ class Agreement:
     """The share if the same labels were dealt out anew among these examples. Always naming the commonest
     class agrees with as many as chance does, so that rare classes do not make a network look idle or able."""
     examples: int
+    settings: int = 1
+    """Among so many a share was chosen, by these labels: the best of several is easily better than it is."""
 
     @property
     def low(self) -> float:
-        """Where the share may be at least, by the 95 % error of counting."""
-        return wilson(self.share * self.examples, self.examples)[0]
+        """What the share is at least; of dice, in at most 2.5 % of the cases it lies above chance."""
+        z = NormalDist().inv_cdf(1 - 0.025 / self.settings)
+        return wilson(self.share * self.examples, self.examples, z)[0]
 
     @property
     def beyond_chance(self) -> float:
@@ -57,7 +61,9 @@ def agreement_of(run: Run, labels: Labels, rows: Labels) -> Agreement | None:
     return agreement(predicted, labels[rows], classes)
 
 
-def steady_agreement(runs: Sequence[Run], predicted: Labels, given: Labels, classes: int) -> Agreement | None:
+def steady_agreement(
+    runs: Sequence[Run], predicted: Labels, given: Labels, classes: int, settings: int
+) -> Agreement | None:
     """Of weights whose epoch these very labels chose, which makes them agree better than they deserve: the
     share is therefore the mean over the second half of the epochs. None where no labels were held out."""
     if not len(given):
@@ -67,9 +73,15 @@ def steady_agreement(runs: Sequence[Run], predicted: Labels, given: Labels, clas
         for run in runs
         for record in run.history[len(run.history) // 2 :]
     ]
-    return replace(agreement(predicted, given, classes), share=fmean(later))
+    return replace(agreement(predicted, given, classes), share=fmean(later), settings=settings)
 
 
-def mean_agreement(several: Sequence[Agreement], examples: int) -> Agreement:
+def mean_agreement(several: Sequence[Agreement], examples: int, settings: int) -> Agreement:
     """Of runs that count together, which held out so many different examples between them."""
-    return Agreement(fmean(one.share for one in several), fmean(one.chance for one in several), examples)
+    share, chance = fmean(one.share for one in several), fmean(one.chance for one in several)
+    return Agreement(share, chance, examples, settings)
+
+
+def count_settings(runs: Sequence[Run]) -> int:
+    """How many settings there are; runs that differ in the seed alone have the same."""
+    return len({setting(run.spec).key for run in runs})

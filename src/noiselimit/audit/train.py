@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noiselimit.audit.agreement import agreement_of, mean_agreement
+from noiselimit.audit.agreement import agreement_of, count_settings, mean_agreement
 from noiselimit.audit.choice import count_runs
 from noiselimit.audit.given import Given
 from noiselimit.audit.issues import Audit, Steering, audit_given
@@ -89,7 +89,8 @@ def judge(
     chosen = [run for run, counts in zip(runs, counted, strict=True) if counts]
     rows = [part for part, counts in zip(held_out, counted, strict=True) if counts]
     counting = [one for one, counts in zip(agreed, counted, strict=True) if counts and one is not None]
-    learned = how_learned(chosen, mean_agreement(counting, len(np.unique(np.concatenate(rows)))))
+    different = len(np.unique(np.concatenate(rows)))
+    learned = how_learned(chosen, mean_agreement(counting, different, count_settings(runs)))
     probabilities = mean_said(chosen, examples.labels, rows)
     if not whole:
         probabilities = _with_unlabelled(probabilities, there, data, chosen, device)
