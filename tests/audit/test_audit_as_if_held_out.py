@@ -1,12 +1,15 @@
 """Examples that were trained on are brought to the scale of those held out, and only where they differ."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ks_2samp
 from sklearn.metrics import roc_auc_score
 
-from noiselimit.audit.as_if_held_out import FEWEST, as_if_held_out, elsewhere_of, moved
+from noiselimit.audit.as_if_held_out import FEWEST, LIKELY, as_if_held_out, elsewhere_of, moved
 
 
 def draw(count: int, wrong: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,3 +85,15 @@ def test_probability_moves_between_the_given_class_and_all_others(seed: int, cla
 def test_a_network_that_is_sure_of_the_given_class_leaves_nothing_to_move() -> None:
     result = moved(np.array([[1, 0, 0]], np.float32), np.array([0]), np.array([0.5]))
     np.testing.assert_array_equal(result, [[1, 0, 0]])
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(FEWEST, 60))
+def test_whether_parts_differ_is_known_from_scipy(seed: int, trained: int, apart: int) -> None:
+    generator = np.random.default_rng(seed)
+    elsewhere = np.concatenate(
+        [generator.beta(2, 2, trained), generator.beta(2, generator.uniform(2, 9), apart)]
+    )
+    seen, held_out = np.arange(trained), np.arange(trained, trained + apart)
+    limit = math.sqrt(-math.log(LIKELY / 2) / 2 * (1 / trained + 1 / apart))
+    differs = ks_2samp(elsewhere[seen], elsewhere[held_out]).statistic > limit
+    assert (as_if_held_out(elsewhere, seen, held_out) is not elsewhere) == differs

@@ -6,9 +6,10 @@ without training both parts would look alike; where they do not, the part that w
 quantiles of the other one.
 """
 
+import math
+
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import ks_2samp, rankdata
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -29,11 +30,11 @@ def as_if_held_out(elsewhere: Floats, seen: Rows, held_out: Rows) -> Floats:
     """
     if len(held_out) < FEWEST or not len(seen):
         return elsewhere
-    trained, apart = elsewhere[seen], np.sort(elsewhere[held_out])
-    if ks_2samp(trained, apart, method="asymp").pvalue >= LIKELY:
+    trained, apart = np.sort(elsewhere[seen]), np.sort(elsewhere[held_out])
+    if not _differ(trained, apart):
         return elsewhere
     scaled = elsewhere.copy()
-    scaled[seen] = np.interp(_middle(rankdata(trained)), _middle(np.arange(1, len(apart) + 1)), apart)
+    scaled[seen] = np.interp(_place(elsewhere[seen], trained), _place(apart, apart), apart)
     return scaled
 
 
@@ -41,7 +42,7 @@ def elsewhere_of(said: Probabilities, given: Labels) -> Floats:
     """[n]: how much of the probabilities [n, C] is not on the given class [n]."""
     # Not 1 − that of the given class, which in single precision is 0 for all that are sure.
     others = said.sum(1, dtype=np.float64) - said[np.arange(len(given)), given]
-    return np.clip(others, 0.0, 1.0)
+    return np.asarray(np.clip(others, 0.0, 1.0), np.float64)
 
 
 def moved(said: Probabilities, given: Labels, elsewhere: Floats) -> Probabilities:
@@ -55,6 +56,19 @@ def moved(said: Probabilities, given: Labels, elsewhere: Floats) -> Probabilitie
     return np.asarray(result, np.float32)
 
 
-def _middle(ranks: npt.NDArray[np.floating | np.integer]) -> Floats:
-    """Ranks from 1 as shares of all of them, in the middle of each one's own."""
-    return np.asarray((ranks - 0.5) / len(ranks))
+def _differ(first: Floats, second: Floats) -> bool:
+    """Whether two sorted samples come from different distributions (Kolmogorov and Smirnov's test)."""
+    both = np.concatenate([first, second])
+    farthest = np.abs(_below(both, first) - _below(both, second)).max()
+    return bool(farthest > math.sqrt(-math.log(LIKELY / 2) / 2 * (1 / len(first) + 1 / len(second))))
+
+
+def _below(values: Floats, sample: Floats) -> Floats:
+    """Share of the sorted sample up to each of the values."""
+    return np.asarray(np.searchsorted(sample, values, "right") / len(sample))
+
+
+def _place(values: Floats, sample: Floats) -> Floats:
+    """Share of the sorted sample below each of the values, which are in it; half of those like it count."""
+    left, right = (np.searchsorted(sample, values, side) for side in ("left", "right"))
+    return np.asarray((left + right) / (2 * len(sample)))

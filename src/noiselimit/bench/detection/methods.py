@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from noiselimit.audit.issues import Audit, audit_probabilities
+from noiselimit.audit.given import Given
+from noiselimit.audit.issues import Audit, audit_given, audit_probabilities
 from noiselimit.bench.detection.cleanlab_says import cleanlab_issues, has_cleanlab
 from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.scores import (
@@ -83,13 +84,15 @@ def cleanlab_entry(probabilities: Probabilities, given: Labels, wrong: Flags) ->
 
 def _ours(found: Arrays, given: Labels, wrong: Flags) -> Entry:
     """The product itself; beside it, whether examples that were seen in training are judged worse."""
-    audit = audit_probabilities(given, found["probabilities"])
+    warning = str(found["warning"]) or None  # then the audit flags nothing
+    audit = audit_given(Given(given, None), found["probabilities"], warning=warning)
     seen = found["seen"].astype(np.bool_)
     return {
         **_judged(audit, wrong),
         **_part(audit, wrong, seen, "seen"),
         **_part(audit, wrong, ~seen, "held_out"),
         "trained": json.loads(str(found["trained"])),
+        "warning": warning,
     }
 
 
