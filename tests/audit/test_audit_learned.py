@@ -59,8 +59,10 @@ def test_the_warning_says_what_was_seen_and_what_to_try(run: Run) -> None:
     assert "agree with 52.0\u00a0% of the 1,234 labels that were held out" in said
     assert "with 50.0\u00a0% by chance" in said
     assert "a lower --learning-rate such as 0.0003, more --epochs" in said
+    assert "they learned next to nothing" in said
     assert said.endswith(".")
     assert ". " not in said
+    assert "of so few labels that says too little" in str(how_learned([run], Agreement(1, 0.625, 8, 2)))
 
 
 def test_what_still_rises_on_held_out_labels_too_is_learning(run: Run) -> None:
@@ -83,6 +85,14 @@ def test_what_rises_on_labels_that_train_alone_is_memorised(run: Run, held_out: 
     assert said.note is not None
     assert "went from 70.0\u00a0% to 80.0\u00a0%, with held-out ones from 7" in said.note
     assert said.note.endswith("try a larger --beta or fewer --epochs.")
+
+
+def test_memorising_may_be_slow(run: Run) -> None:
+    training, held_out = (0.5, 0.55, 0.6, 0.63, 0.65, 0.65, 0.68, 0.68), (0.5,) * 6 + (0.49,) * 2
+    assert how_learned([that_learned(run, training, held_out)], GOOD).note is not None
+    assert how_learned([that_learned(run, training)], GOOD) == Learned()
+    settled = (*training[:6], 0.67, 0.67)
+    assert how_learned([that_learned(run, settled, held_out)], GOOD) == Learned()
 
 
 def test_the_run_that_is_best_on_held_out_labels_decides(run: Run) -> None:

@@ -11,9 +11,13 @@ from noiselimit.runs import Run
 LEAST = 0.05
 """How far from chance to 1 the agreement with held-out labels must come, however many were held out: with
 80 % of ten classes' labels wrong, 0.11 is all that can be reached, with 45 % of two classes' 0.1."""
+MUCH = 0.5
+"""The same where nobody would say that nothing was learned, however few labels it is known from."""
 RISES = 0.05
 """What agreement may rise by in the last quarter of the epochs: probabilities are means over the last two
 quarters, and what is not learned yet looks like a wrong label."""
+BY_HEART = 0.025
+"""The same where labels are memorised: that goes on slowly for as long as networks train."""
 OF_THE_SAME = 0.5
 """Of what agreement with labels that train rises by, that with held-out ones must rise by so much: else it is
 not the classes that are being learned but these labels."""
@@ -42,22 +46,21 @@ def how_learned(judging: Sequence[Run], agreement: Agreement | None) -> Learned:
     best = max(judging, key=lambda run: _last_quarters(run, "validation_accuracy")[1])
     trained, held_out = (_last_quarters(best, f"{part}_accuracy") for part in ("train", "validation"))
     rise = trained[1] - trained[0]
-    if rise <= RISES:
-        return Learned()
     if held_out[1] - held_out[0] < OF_THE_SAME * rise:
-        return Learned(note=_memorising(trained, held_out))
-    return Learned(_still_learning(trained, len(best.history)))
+        return Learned(note=_memorising(trained, held_out) if rise > BY_HEART else None)
+    return Learned(_still_learning(trained, len(best.history)) if rise > RISES else None)
 
 
 def _hardly_more_than_chance(agreement: Agreement) -> str | None:
     if agreement.low > agreement.chance and agreement.beyond_chance >= LEAST:
         return None
+    few = agreement.beyond_chance >= MUCH
+    why = "of so few labels that says too little" if few else "they learned next to nothing"
     return (
         f"The networks agree with {percent(agreement.share)} of the {agreement.examples:,} labels that were "
-        f"held out, and would with {percent(agreement.chance)} by chance: they learned next to nothing, or "
-        "too few labels were held out to tell, so this audit is not to be trusted; try a lower "
-        "--learning-rate such as 0.0003, more --epochs, another --network, more examples, or inputs that "
-        "tell more."
+        f"held out, and would with {percent(agreement.chance)} by chance: {why}, so this audit is not to be "
+        "trusted; try a lower --learning-rate such as 0.0003, more --epochs, another --network, more "
+        "examples, or inputs that tell more."
     )
 
 
