@@ -47,7 +47,7 @@ def test_too_few_say_nothing() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 2**32), st.integers(50, 300), st.integers(FEWEST, 200), st.booleans())
+@given(st.integers(0, 2**32), st.integers(50, 300), st.integers(FEWEST, 300), st.booleans())
 def test_seen_examples_keep_order_and_ties(seed: int, trained: int, apart: int, ties: bool) -> None:
     generator = np.random.default_rng(seed)
     elsewhere = np.concatenate([generator.beta(1, 20, trained), generator.beta(2, 2, apart)])
@@ -87,7 +87,7 @@ def test_a_network_that_is_sure_of_the_given_class_leaves_nothing_to_move() -> N
     np.testing.assert_array_equal(result, [[1, 0, 0]])
 
 
-@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(FEWEST, 60))
+@given(st.integers(0, 2**32), st.integers(1, 200), st.integers(FEWEST, 200))
 def test_whether_parts_differ_is_known_from_scipy(seed: int, trained: int, apart: int) -> None:
     generator = np.random.default_rng(seed)
     elsewhere = np.concatenate(

@@ -56,18 +56,6 @@ def said_of_all(
     return said if scaled is elsewhere else moved(said, labels, scaled)
 
 
-def accuracy_said(run: Run, labels: Labels, rows: Labels) -> float | None:
-    """Share of these rows whose given label is the class that the run thinks likeliest; None if it failed."""
-    averaged = averaged_of(run)
-    if averaged is None:
-        return None
-    right = 0
-    for piece in pieces(len(rows), averaged.classifier.shape[1]):
-        some = rows[piece]
-        right += int((_said(averaged, some).argmax(1) == labels[some]).sum())
-    return right / len(rows)
-
-
 def averaged_of(run: Run) -> Averaged | None:
     """What the run averaged, read from its folder without the run's keeping it; None if it failed."""
     if run.failed:
