@@ -83,13 +83,13 @@ def gap_threshold(amount: Amount, quality: Quality) -> float:
     return float(np.partition(quality.gap, -amount.wrong)[-amount.wrong])
 
 
-def wilson(count: float, of: int) -> tuple[float, float]:
-    """95 % interval of a share, from `count` among `of` independent cases."""
+def wilson(count: float, of: int, z: float = Z) -> tuple[float, float]:
+    """95 % interval of a share, from `count` among `of` independent cases; `z` is for other intervals."""
     if of == 0:
         return 0.0, 1.0
-    share, extra = count / of, Z * Z / of
+    share, extra = count / of, z * z / of
     middle = share + extra / 2
-    half = Z * math.sqrt(share * (1 - share) / of + extra / (4 * of))
+    half = z * math.sqrt(share * (1 - share) / of + extra / (4 * of))
     # Rounding must not keep the ends 0 and 1 from being reached.
     low = (middle - half) / (1 + extra) if count else 0.0
     high = (middle + half) / (1 + extra) if count < of else 1.0

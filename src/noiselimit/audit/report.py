@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from noiselimit.audit.galleries import galleries
+from noiselimit.audit.inputs_used import inputs_used
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.known import find_known
-from noiselimit.audit.learned import warning
 from noiselimit.audit.quality import FARTHEST, Labels
 from noiselimit.audit.words import (
     EXPLANATION,
@@ -50,22 +50,23 @@ def make_audit_report(
     """
     counted = choose(runs) if counted is None else counted
     given = _given_numbers(audit, data, class_names)
-    warned = warning(runs, counted, data)
+    told = audit.warning is None
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
     gaps = audit.table["gap"].to_numpy(dtype=np.float64)
     known = given >= 0
     lines = _lines(runs, counted)
     few = len(class_names) <= MOST_CLASSES
+    listed = 0 if not told else BESIDE_A_MATRIX if few else MOST_CONFUSIONS
     found = galleries(audit, data, given, class_names)
     return AuditReport(
         title=f"Label audit of {data.name}",
-        sentence=amount_sentence(audit.amount) if warned is None else UNTOLD,
-        warning=warned or "",
+        sentence=amount_sentence(audit.amount) if told else UNTOLD,
+        warning=audit.warning or "",
         flagged=_flagged(audit, data, asked),
-        explanation=EXPLANATION,
+        explanation=EXPLANATION if told else "",
         class_names=class_names,
-        transition=audit.amount.transition if few else None,
-        confusions=confusions(audit, class_names, BESIDE_A_MATRIX if few else MOST_CONFUSIONS),
+        transition=audit.amount.transition if few and told else None,
+        confusions=confusions(audit, class_names, listed),
         gaps_kept=gaps[known & ~flagged],
         gaps_flagged=gaps[flagged],
         threshold=audit.threshold,
@@ -75,14 +76,14 @@ def make_audit_report(
         unflagged_classes=found.unflagged,
         runs=lines,
         clean_test=bool(runs) and all(run.metrics["wrong_labels"] is not None for run in runs),
-        wrong_share=audit.amount.rate or None,
+        wrong_share=(audit.amount.rate or None) if told else None,
         facts=_facts(audit, data, class_names, runs, lines),
     )
 
 
 def _flagged(audit: Audit, data: DataSet, asked: str) -> str:
     known = find_known(audit, data)
-    parts = [flagged_sentence(audit, asked), missing_sentence(audit.missing.tolist())]
+    parts = [flagged_sentence(audit, asked), audit.note or "", missing_sentence(audit.missing.tolist())]
     if known is not None:
         parts.append(known_sentence(known, int(audit.table["is_label_issue"].sum())))
     return " ".join(part for part in parts if part)
@@ -144,6 +145,7 @@ def _facts(
         "Data set": data.name,
         "Labels audited": f"{audit.amount.examples:,}{missing}",
         "Classes": f"{len(class_names):,}",
+        "Inputs": inputs_used(data),
         "Labels flagged": f"{flagged:,}"
         + (f", from a gap of {audit.threshold:.3f} on" if audit.threshold <= FARTHEST else ""),
         **({"Remarks": " ".join(data.notes)} if data.notes else {}),

@@ -1,8 +1,8 @@
 """Tables from files: CSV (separated by comma, semicolon or tab, in UTF-8) and Parquet."""
 
-import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,12 @@ import pyarrow.csv
 from noiselimit.data.columns import Categorical
 from noiselimit.data.examples import DataSet
 from noiselimit.data.frame import frame_data_set
+from noiselimit.data.left_out import no_column, without_ignored
 from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.data.reading import Reading
 from noiselimit.data.sizes import require_few_columns
 from noiselimit.data.table import Table, require_distinct_names
+from noiselimit.data.telling_columns import by_option, column_notes
 from noiselimit.errors import InputError
 from noiselimit.opening import open_regular, require_regular
 
@@ -31,9 +33,11 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     """The examples in a table: one row each, and a column of labels among those of the inputs.
 
     Labels are in the column called 'label' where the reading names no other, clean ones likewise in
-    'clean_label' if there is one; weights only where a column is named.
+    'clean_label' if there is one; weights only where a column is named. Notes tell of columns that had
+    better be left out.
     """
     frame = _read_frame(path)
+    frame, left_out = without_ignored(frame, reading, path)
     has_clean = reading.clean_label is not None or "clean_label" in frame.columns
     wanted = {
         "label": reading.label or "label",
@@ -43,7 +47,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     names = [name for name in wanted.values() if name is not None]
     for option, name in wanted.items():
         if name is not None and name not in frame.columns:
-            raise _no_column(path, option, name, [c for c in frame.columns if c not in names])
+            raise no_column(path, option, name, [c for c in frame.columns if c not in names])
         if names.count(name or "") > 1:
             raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
     columns = {option: None if name is None else frame.pop(name) for option, name in wanted.items()}
@@ -56,9 +60,10 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
+    notes = (*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
     del frame, columns
     _give_back()
-    return data
+    return replace(data, notes=notes)
 
 
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
@@ -152,10 +157,3 @@ def _columns(path: Path, mark: str) -> int:
     with open_regular(path) as file:
         unquoted = re.sub(QUOTED, b"", file.read(LONGEST_HEADER)).lstrip(b"\r\n")
     return 1 + next(iter(unquoted.splitlines()), b"").count(mark.encode())
-
-
-def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
-    close = difflib.get_close_matches(name, others, n=1)
-    remedy = f"did you mean --{option} {close[0]}?" if close else f"name one with --{option}."
-    shown = ", ".join(others[:20]) + (", …" if len(others) > 20 else "")
-    return InputError(f"{path}: there is no column '{name}' but {shown or 'no other'}; {remedy}")
