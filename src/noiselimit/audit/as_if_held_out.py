@@ -40,9 +40,10 @@ def as_if_held_out(elsewhere: Floats, seen: Rows, held_out: Rows) -> Floats:
 
 def elsewhere_of(said: Probabilities, given: Labels) -> Floats:
     """[n]: how much of the probabilities [n, C] is not on the given class [n]."""
-    # Not 1 − that of the given class, which in single precision is 0 for all that are sure.
-    others = said.sum(1, dtype=np.float64) - said[np.arange(len(given)), given]
-    return np.asarray(np.clip(others, 0.0, 1.0), np.float64)
+    # Not the rest of 1 or of all: rounding would leave little of what is nearly nothing.
+    others = said.copy()
+    others[np.arange(len(given)), given] = 0.0
+    return np.asarray(np.minimum(others.sum(1, dtype=np.float64), 1.0))
 
 
 def moved(said: Probabilities, given: Labels, elsewhere: Floats) -> Probabilities:
