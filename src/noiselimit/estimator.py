@@ -96,10 +96,17 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training broke down for every beta, because {next(failures)}.")
         said = said_of_all(chosen, inputs, labels, held, find_device(str(self.device)))
-        apart, given_apart = said[held.validated].argmax(1), labels[held.validated]
+        apart, given_apart = said.probabilities[held.validated].argmax(1), labels[held.validated]
         agreement = steady_agreement(chosen, apart, given_apart, len(self.classes_), count_settings(runs))
         learned = how_learned(chosen, agreement)
-        self.label_issues_ = audit_given(Given(labels, self.classes_), said, **vars(learned)).table
+        self.label_issues_ = audit_given(
+            Given(labels, self.classes_),
+            said.probabilities,
+            None,
+            learned.warning,
+            learned.note,
+            known_from=said.known_from,
+        ).table
         self.label_issues_warning_ = learned.warning
         self.runs_ = [without_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")

@@ -54,6 +54,8 @@ def moved(said: Probabilities, given: Labels, elsewhere: Floats) -> Probabilitie
     factor = np.divide(elsewhere, before, out=np.zeros_like(before), where=some)
     result = said * factor[:, np.newaxis].astype(np.float32)
     result[every, given] = np.where(some, 1.0 - elsewhere, 1.0)
+    same = elsewhere == before  # else rounding would move a little
+    result[same] = said[same]
     return np.asarray(result, np.float32)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.issues import Audit, Steering, audit_given, audit_probabilities
+from noiselimit.audit.issues import Audit, Steering, audit_probabilities
 from noiselimit.errors import InputError, Notice
 
 if TYPE_CHECKING:
@@ -130,5 +130,4 @@ def _audit_inputs(
     data, given = as_audited(inputs, y)
     for note in check_data(data, many_classes=how["many_classes"]).notes:
         warnings.warn(Notice(note), stacklevel=3)
-    judged = judge(data, chosen, **how)
-    return audit_given(given, judged.pred_probs, steering, **vars(judged.learned))
+    return judge(data, chosen, **how).audit(given, steering)

@@ -93,18 +93,20 @@ def audit_given(
     steering: Steering | None = None,
     warning: str | None = None,
     note: str | None = None,
+    *,
+    known_from: int | None = None,
 ) -> Audit:
     """The same of labels and probabilities [n, C] that are known to be in order.
 
     With a `warning` that nothing can be said, there is no estimate, and nothing is flagged but what a person
-    asks for.
+    asks for. `known_from` is as for `Amount`.
     """
     steering = steering or Steering()
     there = ~given.missing
     whole = bool(there.all())
     labelled = probabilities if whole else Selected(probabilities, np.flatnonzero(there))
     quality = measure(labelled, given.labels if whole else given.labels[there])
-    amount = estimate_amount(labelled, quality)
+    amount = estimate_amount(labelled, quality, known_from)
     if warning is not None and not steering.given:
         flags, threshold = np.zeros(len(quality), bool), NEVER
     else:

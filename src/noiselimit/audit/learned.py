@@ -48,7 +48,7 @@ def how_learned(judging: Sequence[Run], agreement: Agreement | None) -> Learned:
     rise = trained[1] - trained[0]
     if held_out[1] - held_out[0] < OF_THE_SAME * rise:
         return Learned(note=_memorising(trained, held_out) if rise > BY_HEART else None)
-    return Learned(_still_learning(trained, len(best.history)) if rise > RISES else None)
+    return Learned(note=_still_learning(trained, len(best.history)) if rise > RISES else None)
 
 
 def _hardly_more_than_chance(agreement: Agreement) -> str | None:

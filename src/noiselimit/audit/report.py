@@ -30,8 +30,9 @@ from noiselimit.runs import Run, choose
 
 MOST_CONFUSIONS = 20
 BESIDE_A_MATRIX = 8
-OF_A_COMPARISON = frozenset({"Data set", "Noise", "Choice"})
-"""What `run_facts` says of runs that compete; here they work together, on labels as they are."""
+OF_A_COMPARISON = frozenset({"Data set", "Noise", "Choice", "Entropy of the noise"})
+"""What `run_facts` says of runs that compete; here they work together, on labels as they are, and how many of
+these are wrong is estimated better than by one predictor's uncertainty."""
 
 
 def make_audit_report(
@@ -141,6 +142,7 @@ def _facts(
     flagged = int(audit.table["is_label_issue"].sum())
     missing = f", {len(audit.missing):,} more without a label" if len(audit.missing) else ""
     facts = run_facts(runs) if runs else {}
+    scaled = audit.amount.known_from < audit.amount.examples
     return {
         "Data set": data.name,
         "Labels audited": f"{audit.amount.examples:,}{missing}",
@@ -150,11 +152,11 @@ def _facts(
         + (f", from a gap of {audit.threshold:.3f} on" if audit.threshold <= FARTHEST else ""),
         **({"Remarks": " ".join(data.notes)} if data.notes else {}),
         **{name: fact for name, fact in facts.items() if name not in OF_A_COMPARISON},
-        **({"Probabilities": _whose(lines)} if lines else {}),
+        **({"Probabilities": _whose(lines, scaled=scaled)} if lines else {}),
     }
 
 
-def _whose(lines: Sequence[RunLine]) -> str:
+def _whose(lines: Sequence[RunLine], *, scaled: bool) -> str:
     """Which runs gave the probabilities, and which were left out."""
     several = len({line.seed for line in lines}) > 1
     counted, others = (
@@ -162,4 +164,6 @@ def _whose(lines: Sequence[RunLine]) -> str:
         for counts in (True, False)
     )
     said = f"mean of classifier and predictor over the second half of the epochs, of {counted}"
+    if scaled:
+        said += "; labels that trained were brought to the scale of labels held out"
     return f"{said}; left out for clearly worse validation: {others}" if others else said

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,26 @@ Probabilities = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 
-def mean_said(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -> Probabilities:
-    """[n, classes]: the mean over runs that trained or validated on all examples with these labels [n].
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What runs say together."""
+
+    probabilities: Probabilities
+    """[n, C]"""
+    known_from: int
+    """Examples that say how many labels are wrong: all, or where others were brought to the scale of those
+    held out, only these."""
+
+
+def mean_said(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -> Said:
+    """The mean over runs that trained or validated on all examples with these labels [n].
 
     `held_out` has the rows that each run did not train on: what it says of the others is brought to their
     scale. In pieces: nothing as large is made beside it.
     """
     classes = len(runs[0].data.class_names)
     mean = np.zeros((len(labels), classes), np.float32)
+    scales: list[Labels] = []
     for run, apart in zip(runs, held_out, strict=True):
         averaged = averaged_of(run)
         assert averaged is not None
@@ -34,26 +47,29 @@ def mean_said(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -
             elsewhere[piece] = elsewhere_of(_said(averaged, piece), labels[piece])
         seen = np.setdiff1d(np.arange(len(labels)), apart)
         scaled = as_if_held_out(elsewhere, seen, apart)
+        scales += [] if scaled is elsewhere else [apart]
         for piece in pieces(len(labels), classes):
             said = _said(averaged, piece)
             if scaled is not elsewhere:
                 said = moved(said, labels[piece], scaled[piece])
             mean[piece] += said / len(runs)
-    return mean
+    return Said(mean, len(np.unique(np.concatenate(scales))) if scales else len(labels))
 
 
 def said_of_all(
     runs: Sequence[Run], inputs: npt.NDArray[np.generic], labels: Labels, held: HeldOut, device: torch.device
-) -> Probabilities:
-    """[n, classes] of inputs [n, …] with these labels, by runs that trained on some of them. What they say of
+) -> Said:
+    """Of inputs [n, …] with these labels, by runs that trained on some of them. What they say of
     the others comes from their weights, and what they say of those is brought to its scale."""
     rest = np.setdiff1d(np.arange(len(inputs)), held.trained)
     said = np.empty((len(inputs), len(runs[0].data.class_names)), np.float32)
-    said[held.trained] = mean_said(runs, labels[held.trained], [rest[:0]] * len(runs))
+    said[held.trained] = mean_said(runs, labels[held.trained], [rest[:0]] * len(runs)).probabilities
     said[rest] = mean_probabilities(runs, inputs[rest], device)
     elsewhere = elsewhere_of(said, labels)
     scaled = as_if_held_out(elsewhere, held.trained, held.validated)
-    return said if scaled is elsewhere else moved(said, labels, scaled)
+    if scaled is elsewhere:
+        return Said(said, len(labels))
+    return Said(moved(said, labels, scaled), len(held.validated))
 
 
 def averaged_of(run: Run) -> Averaged | None:

@@ -37,6 +37,15 @@ class Judged:
     """Which of them are in the mean; see `noiselimit.audit.choice`."""
     learned: Learned = field(default_factory=Learned)
     """Whether they learned enough to judge."""
+    known_from: int | None = None
+    """See `noiselimit.audit.amount.Amount`; None: all examples."""
+
+    def audit(self, given: Given, steering: Steering | None = None) -> Audit:
+        """What they say about these labels [n]."""
+        learned = self.learned
+        return audit_given(
+            given, self.pred_probs, steering, learned.warning, learned.note, known_from=self.known_from
+        )
 
 
 def audit_data(
@@ -45,7 +54,7 @@ def audit_data(
     """Train and judge every label; `how` is what `judge` takes. Labels are numbers in the table."""
     judged = judge(data, plan, **how)
     given = Given(data.examples.labels, None)
-    return audit_given(given, judged.pred_probs, steering, **vars(judged.learned)), judged
+    return judged.audit(given, steering), judged
 
 
 def judge(
@@ -65,8 +74,9 @@ def judge(
 
     Only `data.examples` are audited, by their given labels: the data's own test and validation parts are
     left alone. What a run says of an example is the mean of classifier and predictor over the second half of
-    the epochs, while they train: labels that they see are judged as well as those that are held out. Weights
-    of examples count as in any training. `many_classes` is as for `check_data`, the rest as for `train`.
+    the epochs, while they train; what it says of labels that it saw is brought to the scale of labels held
+    out where these look different. Weights of examples count as in any training. `many_classes` is as for
+    `check_data`, the rest as for `train`.
     """
     checked = check_data(data, many_classes=many_classes)
     there = np.flatnonzero(is_labelled(data.examples))
@@ -93,10 +103,12 @@ def judge(
     counting = [one for one, counts in zip(agreed, counted, strict=True) if counts and one is not None]
     different = len(np.unique(np.concatenate(rows)))
     learned = how_learned(chosen, mean_agreement(counting, different, count_settings(runs)))
-    probabilities = mean_said(chosen, examples.labels, rows)
+    said = mean_said(chosen, examples.labels, rows)
+    probabilities = said.probabilities
     if not whole:
         probabilities = _with_unlabelled(probabilities, there, data, chosen, device)
-    return Judged(probabilities, [without_averages(run) for run in runs], counted, learned)
+    kept = [without_averages(run) for run in runs]
+    return Judged(probabilities, kept, counted, learned, said.known_from)
 
 
 def _validation(run: Run, examples: int) -> Labels:

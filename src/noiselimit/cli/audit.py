@@ -194,6 +194,8 @@ def audit(
             print_answer(answer, words(found, examined, asked))
         cleaned = None
         if write is not None:
+            if as_json and found.silent:  # it is refused, but what was found is told all the same
+                print(json.dumps({**answer, **written, "cleaned": None}, indent=2))
             cleaned = write_copy(Path(data), write, fix, found, examined, label, overwrite=overwrite)
     if as_json:
         print(json.dumps({**answer, **written, "cleaned": cleaned}, indent=2))

@@ -30,7 +30,8 @@ def made_up(training: str, labelled: Labelled, quality: float = 0.5) -> Arrays:
         found = {"last": table, "stopped": table[:, :], "best_epochs": np.array([2])}
         return {**found, "averaged": table} if training == "folds" else found
     seen = np.arange(len(own)) % 5 > 0
-    return {"probabilities": table, "seen": seen, "trained": np.array("[]"), "warning": np.array("")}
+    words = {"trained": np.array("[]"), "warning": np.array(""), "known_from": np.array(len(own))}
+    return {"probabilities": table, "seen": seen, **words}
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ def ours(warning: str) -> dict[str, np.ndarray]:
     table = np.full((100, 2), 0.03, np.float32)
     table[np.arange(100), right] = 0.97
     found = {"probabilities": table, "seen": np.arange(100) % 5 > 0, "trained": np.array("[]")}
-    return {**found, "warning": np.array(warning)}
+    return {**found, "warning": np.array(warning), "known_from": np.array(20)}
 
 
 @pytest.mark.parametrize(("warning", "flagged"), [("", 0.1), ("Nothing was learned.", 0.0)])
@@ -22,4 +22,5 @@ def test_an_audit_that_warns_is_credited_with_no_flags(warning: str, flagged: fl
     entry = entries({"default": ours(warning)}, GIVEN, WRONG)["ours-default"]
     assert entry["flagged"] == pytest.approx(flagged)
     assert entry["warning"] == (warning or None)
+    assert ("interval" in entry) == ("noise_rate" in entry) == (not warning)
     assert entry["auroc"] == 1.0, "the order of the labels is written all the same"

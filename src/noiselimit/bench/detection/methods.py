@@ -85,7 +85,8 @@ def cleanlab_entry(probabilities: Probabilities, given: Labels, wrong: Flags) ->
 def _ours(found: Arrays, given: Labels, wrong: Flags) -> Entry:
     """The product itself; beside it, whether examples that were seen in training are judged worse."""
     warning = str(found["warning"]) or None  # then the audit flags nothing
-    audit = audit_given(Given(given, None), found["probabilities"], warning=warning)
+    known_from = int(found["known_from"])
+    audit = audit_given(Given(given, None), found["probabilities"], warning=warning, known_from=known_from)
     seen = found["seen"].astype(np.bool_)
     return {
         **_judged(audit, wrong),
@@ -93,17 +94,21 @@ def _ours(found: Arrays, given: Labels, wrong: Flags) -> Entry:
         **_part(audit, wrong, ~seen, "held_out"),
         "trained": json.loads(str(found["trained"])),
         "warning": warning,
+        "known_from": known_from,
     }
 
 
 def _judged(audit: Audit, wrong: Flags) -> Entry:
     """Figures of all examples together."""
     gaps, flags = _gaps_and_flags(audit)
-    return {
+    told: Entry = {
         **detection(gaps, wrong),
         **flagging(flags, audit.amount.rate, wrong),
         "interval": list(audit.amount.interval),
     }
+    if audit.warning is not None:  # then it gives no number
+        del told["noise_rate"], told["noise_rate_error"], told["interval"]
+    return told
 
 
 def _part(audit: Audit, wrong: Flags, part: Flags, name: str) -> Entry:

@@ -41,6 +41,7 @@ def _ours(plan: AuditPlan) -> Callable[[DataSet, int, How], Arrays]:
             "seen": seen,
             "trained": np.array(_trained(judged)),
             "warning": np.array(judged.learned.warning or ""),
+            "known_from": np.array(judged.known_from),
         }
 
     return train
