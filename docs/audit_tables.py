@@ -1,24 +1,29 @@
 """Who finds wrong labels: the generated parts of docs/audit.md, from every results/detection-*.json."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from audit_cost import cost_sentence, ratio
+from audit_figures import bold, megabytes, percents, score, seconds, signed, times
+from audit_parts import parts_sentence, parts_table, recipes_sentence
+from audit_range import range_sentence
 from audit_verdict import (
     FAST,
     NAMES,
     OURS,
+    ablation_sentence,
     best_peer,
     clock,
-    cost_sentence,
     problem_name,
-    ratio,
     verdict,
     with_noise,
 )
+from audit_words import OUTDATED, SELECTED, circumstances_sentence
 from performance_words import markdown
 
+from noiselimit.bench.detection.made_data import MADE
 from noiselimit.bench.detection.result import current_plans, read_detection
 from noiselimit.bench.detection.summary import Figure, Summary, summarise
 from noiselimit.cli.bench_tables import NONE
@@ -26,11 +31,8 @@ from noiselimit.report.wording import percent
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 Content = Mapping[str, Any]
-OUTDATED = (
-    "These rows were measured before the audit got its present settings, so they are of an earlier audit: "
-    "measure them again."
-)
 MISSING = "Not measured yet: results/detection-digits.json."
+MISSING_OTHER = "Not measured yet: results/detection-other.json."
 
 
 def stored(folder: Path = RESULTS) -> list[Content]:
@@ -46,46 +48,68 @@ def stored(folder: Path = RESULTS) -> list[Content]:
 
 def blocks(contents: Sequence[Content]) -> dict[str, str]:
     """Name → the text between its markers."""
-
-    def section(make: Callable[[Content], str]) -> str:
-        return "\n\n".join(map(make, contents)) if contents else MISSING
-
+    selected = [content for content in contents if _data(content) not in MADE]
+    other = [content for content in contents if _data(content) in MADE]
+    summaries = [summary for content in contents for summary in summarise(content["rows"])]
+    together = [
+        [each for each in other if clock(each) == which] for which in dict.fromkeys(map(clock, other))
+    ]
     return {
-        "detection": section(overview),
-        "detection-clean": section(clean_table),
-        "detection-seen": section(seen_table),
-        "detection-tables": section(tables),
+        "detection": _joined([*(overview([content]) for content in selected), SELECTED] if selected else []),
+        "detection-other": _joined(map(overview, together), MISSING_OTHER),
+        "detection-clean": clean_table(summaries) if summaries else MISSING,
+        "detection-range": _joined([range_sentence(summaries), *_outdated(contents)] if summaries else []),
+        "detection-seen": _joined([*seen_sections(summaries), *_outdated(contents)] if summaries else []),
+        "detection-tables": _joined(map(tables, contents)),
     }
 
 
-def overview(content: Content) -> str:
+def _joined(sections: Iterable[str], missing: str = MISSING) -> str:
+    return "\n\n".join(sections) or missing
+
+
+def _data(content: Content) -> str:
+    return str(content["rows"][0]["problem"]["data"])
+
+
+def overview(contents: Sequence[Content]) -> str:
     """Ours beside the best peer on every problem with wrong labels, the verdict, and what was run."""
-    summaries = summarise(content["rows"])
-    which = clock(content)
-    rows = []
-    for summary in with_noise(summaries):
-        cells = [problem_name(summary), percent(summary.rows[0]["wrong"])]
-        for figure in ("auroc", "auprc"):
-            peer = best_peer(summary, figure)
-            best = str(summary.best(figure))
-            for method in (OURS, FAST, peer):
-                found = summary.methods.get(method or "", {}).get(figure)
-                cells.append(_bold(_figure(found), _figure(summary.methods[best][figure])))
-            cells[-1] += f" ({NAMES[peer]})" if peer else ""
-        cells += [_times(ratio(summary, method, which)) for method in (OURS, FAST)]
-        rows.append(cells)
+    which = clock(contents[0])
+    summaries = [summary for content in contents for summary in summarise(content["rows"])]
     columns = (
         "data and noise, wrong labels, AUROC: audit, `--fast`, best peer, AUPRC: audit, `--fast`, best peer, "
         "time ÷ cross-validation: audit, `--fast`"
     )
+    said = [verdict(summaries), ablation_sentence(summaries), cost_sentence(summaries, which)]
     return "\n\n".join(
         [
-            markdown(columns.split(", "), rows),
-            f"{verdict(summaries)} {cost_sentence(summaries, which)}",
-            circumstances_sentence(content),
-            *([] if content.get("plans") == current_plans() else [OUTDATED]),
+            markdown(
+                columns.split(", "), [_overview_row(summary, which) for summary in with_noise(summaries)]
+            ),
+            " ".join(sentence for sentence in said if sentence),
+            circumstances_sentence(contents),
+            *_outdated(contents),
         ]
     )
+
+
+def _outdated(contents: Sequence[Content]) -> list[str]:
+    """A sentence where any of it is of an earlier audit, and which."""
+    old = [_data(content) for content in contents if content.get("plans") != current_plans()]
+    if len(old) in (0, len(contents)):
+        return [OUTDATED] if old else []
+    return [OUTDATED.replace("These rows", f"The rows of {', '.join(old)}")]
+
+
+def _overview_row(summary: Summary, which: str) -> list[str]:
+    cells = [problem_name(summary), percent(fmean(row["wrong"] for row in summary.rows))]
+    for figure in ("auroc", "auprc"):
+        peer = best_peer(summary, figure)
+        shown = [summary.methods.get(method or "", {}).get(figure) for method in (OURS, FAST, peer)]
+        leading = score(max((each for each in shown if each), key=lambda each: each.mean, default=None))
+        cells += [bold(score(found), leading) for found in shown]
+        cells[-1] += f" ({NAMES[peer]})" if peer else ""
+    return cells + [times(ratio(summary, method, which)) for method in (OURS, FAST)]
 
 
 def tables(content: Content) -> str:
@@ -119,10 +143,10 @@ def _table(summary: Summary, which: str) -> str:
         "peak_memory": _least(summary, "peak_memory"),
     }
     writing: dict[str, Callable[[Figure | None], str]] = {
-        **dict.fromkeys(("auroc", "auprc", "f1"), _figure),
-        "noise_rate_error": _signed,
-        which: _seconds,
-        "peak_memory": _megabytes,
+        **dict.fromkeys(("auroc", "auprc", "f1"), score),
+        "noise_rate_error": signed,
+        which: seconds,
+        "peak_memory": megabytes,
     }
     leading = {
         name: write(summary.methods[first][name] if (first := best[name]) is not None else None)
@@ -131,7 +155,7 @@ def _table(summary: Summary, which: str) -> str:
     rows = [
         [
             NAMES[method],
-            *(_bold(write(found.get(name)), leading[name]) for name, write in writing.items()),
+            *(bold(write(found.get(name)), leading[name]) for name, write in writing.items()),
         ]
         for method, found in summary.methods.items()
     ]
@@ -139,94 +163,24 @@ def _table(summary: Summary, which: str) -> str:
     return markdown(columns.split(", "), rows)
 
 
-def clean_table(content: Content) -> str:
+def clean_table(summaries: Sequence[Summary]) -> str:
     """What is flagged where no label was made wrong."""
-    summaries = [summary for summary in summarise(content["rows"]) if summary.best("auroc") is None]
     rows = [
-        [summary.data, NAMES[method], _percents(found["flagged"])]
+        [summary.data, NAMES[method], percents(found["flagged"])]
         for summary in summaries
+        if summary.best("auroc") is None
         for method, found in summary.methods.items()
         if "flagged" in found and "-normalized-margin-" not in method  # whose filter is the same
     ]
     return markdown(["data", "tool", "flagged with no label made wrong"], rows, words=2) if rows else NONE
 
 
-def seen_table(content: Content) -> str:
-    """AUROC of our default audit among examples that it trained on, and among those held out."""
-    rows = [
-        [
-            problem_name(summary),
-            *(_figure(summary.methods[OURS].get(name)) for name in ("auroc_seen", "auroc_held_out")),
-        ]
-        for summary in with_noise(summarise(content["rows"]))
-        if OURS in summary.methods
-    ]
-    return markdown(["data and noise", "AUROC, seen in training", "AUROC, held out"], rows)
-
-
-def circumstances_sentence(content: Content) -> str:
-    """What was run, where."""
-    row = content["rows"][0]
-    training, versions = row["training"], content["versions"]
-    commits = sorted({f"{each['commit'] or 'unknown'}"[:10] for each in content["rows"]})
-    where = content["device"]
-    if content["device_type"] == "cpu":
-        where += f", {content['threads']} {'thread' if content['threads'] == 1 else 'threads'}"
-    timed = (
-        "Seconds are those of training"
-        if clock(content) == "seconds"
-        else "Seconds are those that training computed, of all threads (others used the machine as well)"
-    )
-    return (
-        f"Mean ± standard deviation over seeds; {row['n']:,} examples, {training['epochs']} epochs of "
-        f"{training['network']} in batches of {training['batch_size']}, {training['optimiser']} with "
-        f"learning rate {training['learning_rate']:g}, augmentation {training['augmentation']}, "
-        f"{training['precision']}, the same for every tool{_audits(row)}. {timed}. Measured on {where} "
-        f"({', '.join(f'{name} {version}' for name, version in versions.items())}; commit "
-        f"{', '.join(commits)}; {row['date'][:10]})."
-    )
-
-
-def _audits(row: Mapping[str, Any]) -> str:
-    """What ours train with these settings, where that is known."""
-    said = []
-    for method in (OURS, FAST):
-        runs = row["methods"].get(method, {}).get("trained")
-        if runs:
-            names = " and ".join(f"{run['method']} (β {run['beta']:g})" for run in runs)
-            said.append(f"{NAMES[method]} trains {names} for {runs[0]['epochs']} epochs")
-    return f"; {', '.join(said)}" if said else ""
+def seen_sections(summaries: Sequence[Summary]) -> list[str]:
+    """Figures of our audits by part, what was trained, and what they say."""
+    said = [parts_table(summaries), recipes_sentence(summaries), parts_sentence(summaries)]
+    return [each for each in said if each]
 
 
 def _least(summary: Summary, figure: str) -> str | None:
     known = {method: abs(found[figure].mean) for method, found in summary.methods.items() if figure in found}
     return min(known, key=lambda method: known[method], default=None)
-
-
-def _bold(text: str, leading: str) -> str:
-    """Bold where the mean is the leading one, or reads like it."""
-    return f"**{text}**" if text != NONE and text.split()[0] == leading.split()[0] else text
-
-
-def _figure(figure: Figure | None) -> str:
-    return NONE if figure is None else f"{figure.mean:.4f} ± {figure.deviation:.4f}"
-
-
-def _signed(figure: Figure | None) -> str:
-    return NONE if figure is None else f"{figure.mean:+.3f} ± {figure.deviation:.3f}"
-
-
-def _percents(figure: Figure) -> str:
-    return f"{100 * figure.mean:.2f} ± {100 * figure.deviation:.2f} %"
-
-
-def _seconds(figure: Figure | None) -> str:
-    return NONE if figure is None else f"{figure.mean:.1f} ± {figure.deviation:.1f}"
-
-
-def _megabytes(figure: Figure | None) -> str:
-    return NONE if figure is None else f"{figure.mean / 1e6:,.0f} MB"
-
-
-def _times(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}"

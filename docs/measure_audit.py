@@ -15,6 +15,8 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from audit_runs import OUTDATED, digits_outdated
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "audit.json"
 COMMAND = "noiselimit audit digits --noise uniform:0.2"
@@ -54,8 +56,9 @@ def stored() -> dict[str, Any]:
 
 
 def output(results: dict[str, Any]) -> str:
-    """What the command prints, as Markdown."""
-    return f"```text\n{results['printed'].rstrip()}\n```"
+    """What the command prints, as Markdown; where it trains something else by now, that is said."""
+    printed = f"```text\n{results['printed'].rstrip()}\n```"
+    return f"{printed}\n\n{OUTDATED}" if digits_outdated(results) else printed
 
 
 if __name__ == "__main__":

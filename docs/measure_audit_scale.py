@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from audit_runs import OUTDATED, is_outdated, rows_like
 from performance_words import markdown, measured_on
 
 from noiselimit.bench.provenance import source_state
@@ -78,12 +79,14 @@ def measure(problem: Problem, threads: int) -> dict[str, Any]:
         if problem.classes * 10 > problem.rows:
             options.append("--many-classes")
         started = time.perf_counter()
-        child = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, "audit", str(data), *options],
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-        _, status, used = os.wait4(child.pid, 0)
+        answer = Path(folder, "answer.json")
+        with answer.open("w") as file:
+            child = subprocess.Popen(
+                [sys.executable, "-c", COMMAND, "audit", str(data), *options, "--json"],
+                stdout=file,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+            _, status, used = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - started
         if os.waitstatus_to_exitcode(status):
             sys.exit(f"the audit of {problem} failed")
@@ -100,6 +103,7 @@ def measure(problem: Problem, threads: int) -> dict[str, Any]:
             "flagged": float(flagged.mean()),
             "flagged_and_wrong": float((flagged & wrong).mean()),
             "auroc": roc_auc(table["gap"].to_numpy(), wrong),
+            "runs": json.loads(answer.read_text("utf-8"))["runs"],
         }
 
 
@@ -134,8 +138,15 @@ def table(content: dict[str, Any] | None) -> str:
             "each of two networks of every run while these train, and about three times that when they end. "
             "Of classes × classes there is one table.",
             f"Measured with {content['threads']} threads on {measured_on(content)}." + _shared(content),
+            *([OUTDATED] if any(map(_is_outdated, content["rows"])) else []),
         ]
     )
+
+
+def _is_outdated(row: dict[str, Any]) -> bool:
+    """False where the file does not tell what was trained."""
+    like = rows_like(row["rows"], row["features"], row["classes"])
+    return "runs" in row and is_outdated(row["runs"], like)
 
 
 def _shared(content: dict[str, Any]) -> str:

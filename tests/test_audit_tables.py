@@ -42,6 +42,8 @@ def row(seed: int, noise: str = "uniform:0.2", data: str = "digits", **auroc: fl
     for name, value in auroc.items():
         some = {"auroc": value, "auprc": value - 0.1, "auroc_seen": value, "auroc_held_out": value - 0.2}
         flags = {"f1": value - 0.3, "flagged": 0.01, "noise_rate_error": value - 1}
+        parts = {"recall_seen": 0.9, "recall_held_out": 0.8, "interval": [0.1, 0.1 + 0.1 * value]}
+        some |= {**parts, "false_positives_seen": 0.01, "false_positives_held_out": 0.02}
         none = {"auroc": None, "auprc": None, "f1": None, "flagged": 0.0125, "noise_rate_error": 0.01}
         methods[name.replace("_", "-")] = none if noise == "none" else {**some, **flags}
     seconds = {"folds": 10.0, "plain": 2.0, "margins": 2.5, "default": 8.0, "fast": 5.5}
@@ -115,8 +117,13 @@ def test_what_audits_train_is_said(tables: ModuleType) -> None:
 
 
 def test_rows_of_an_earlier_audit_are_told_from_those_of_this_one(tables: ModuleType) -> None:
-    assert tables.OUTDATED not in tables.blocks([content(*OURS_FIRST)])["detection"]
-    assert tables.OUTDATED in tables.blocks([content(*OURS_FIRST, plans={"default": {}})])["detection"]
+    now = tables.blocks([content(*OURS_FIRST)])
+    before = tables.blocks([content(*OURS_FIRST, plans={"default": {}})])
+    for name in ("detection", "detection-seen", "detection-range"):
+        assert tables.OUTDATED not in now[name]
+        assert tables.OUTDATED in before[name]
+    mixed = [content(*OURS_FIRST), content(row(0, data="mnist", ours_default=0.9), plans={})]
+    assert "The rows of mnist were measured before" in tables.blocks(mixed)["detection-seen"]
 
 
 def test_where_we_are_not_first_it_is_said(tables: ModuleType) -> None:
@@ -159,8 +166,108 @@ def test_clean_labels_and_seen_ones(tables: ModuleType) -> None:
     blocks = tables.blocks([content(*OURS_FIRST, clean)])
     assert "| digits | `noiselimit audit` | 1.25 ± 0.00 % |" in blocks["detection-clean"]
     assert blocks["detection-clean"].count("cleanlab") == 1
-    assert "| digits uniform:0.2 | 0.9905 ± 0.0007 | 0.7905 ± 0.0007 |" in blocks["detection-seen"]
+    line = next(line for line in blocks["detection-seen"].splitlines() if "| `noiselimit audit` |" in line)
+    assert [cell.strip() for cell in line.strip("|").split("|")] == [
+        "digits uniform:0.2",
+        "`noiselimit audit`",
+        "0.9905 ± 0.0007",
+        "0.9905 ± 0.0007",
+        "0.7905 ± 0.0007",
+        "90.00 ± 0.00 %",
+        "80.00 ± 0.00 %",
+        "1.00 ± 0.00 %",
+        "2.00 ± 0.00 %",
+    ]
     assert "digits none" not in blocks["detection"]
+
+
+def parted(together: float, seen: float, held_out: float, noise: str = "uniform:0.2") -> dict[str, Any]:
+    found = row(0, noise, ours_default=together)
+    figures = {"auroc_seen": seen, "auroc_held_out": held_out}
+    return {**found, "methods": {"ours-default": {**found["methods"]["ours-default"], **figures}}}
+
+
+def test_what_parts_say_is_said_by_the_figures(tables: ModuleType) -> None:
+    alike = parted(0.97, 0.965, 0.974)
+    block = tables.blocks([content(alike)])["detection-seen"]
+    assert "or worse by no more than 0.01 of AUROC, on 1 of 1 problems. Both together" in block
+    assert "as if both had one scale, on 1 of 1 problems." in block
+    two_scales = parted(0.9, 0.97, 0.96, "next:0.3")
+    seen_worse = parted(0.93, 0.92, 0.97, "instance:0.3")
+    block = tables.blocks([content(alike, two_scales, seen_worse)])["detection-seen"]
+    assert "of AUROC, on 2 of 3 problems, but not on digits instance:0.3 (0.050 below). Both" in block
+    assert "one scale, on 2 of 3 problems, but not on digits next:0.3 (0.060 below)." in block
+    flags = "flags 90.0 % and 80.0 % of the wrong labels, seen and held out, and 1.0 % and 2.0 % of the right"
+    assert flags in block.replace("\u00a0", " ")
+    entry = {**alike["methods"]["ours-default"], "recall_seen": 0.7}
+    block = tables.blocks([content({**alike, "methods": {"ours-default": entry}})])["detection-seen"]
+    assert "ones; fewer of the wrong ones seen than held out on digits uniform:0.2 (0.10 below)." in block
+
+
+def told(seed: int, *runs: dict[str, Any], data: str = "digits") -> dict[str, Any]:
+    found = row(seed, data=data, ours_default=0.9, ours_fast=0.9, cleanlab_self_confidence_last=0.8)
+    methods = {**found["methods"], "ours-fast": {**found["methods"]["ours-fast"], "trained": list(runs)}}
+    return {**found, "methods": methods}
+
+
+def test_recipes_are_told_by_data_set(tables: ModuleType) -> None:
+    first = {"method": "limit-l", "beta": 3.0, "epochs": 18, "counted": True}
+    block = tables.blocks([content(told(0, first), told(1, {**first, "counted": False}))])["detection-seen"]
+    line = "- digits (small-cnn): `noiselimit audit --fast` limit-l (β 3), which counted in 1 of 2 rows."
+    assert line in block
+    assert "the files do not tell" in tables.blocks([content(*OURS_FIRST)])["detection-seen"]
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        ({"method": "limit-l", "epochs": 30}, "few steps of an epoch, and an audit takes 150 steps at least"),
+        ({"method": "limit-l+init", "epochs": 18}, ": its run starts from a CE run, which is trained before"),
+        ({"method": "limit-l", "epochs": 18}, ": a step of LIMIT trains two networks"),
+    ],
+)
+def test_why_fast_is_slow(tables: ModuleType, run: dict[str, Any], reason: str) -> None:
+    block = tables.blocks([content(told(0, {"beta": 3.0, "counted": True, **run}))])["detection"]
+    assert f"takes more than 0.5 on digits uniform:0.2 (0.55): {reason.removeprefix(': ')}" in block or (
+        "takes more than 0.5 on digits uniform:0.2 (0.55): so" in block and reason in block
+    )
+
+
+def test_how_often_the_range_held_the_truth(tables: ModuleType) -> None:
+    """The rows' ranges end at 0.1 + a tenth of the AUROC, and 0.198 are wrong."""
+    block = tables.blocks([content(row(0, ours_default=1.0), row(1, ours_default=0.8))])["detection-range"]
+    assert block == (
+        "The range of `noiselimit audit` held the share of labels that were made wrong in 1 of 2 runs, and "
+        "was 9.0 % of the labels wide on average; it did not always on digits uniform:0.2 (1 of 2)."
+    )
+
+
+def test_shares_are_means_over_seeds(tables: ModuleType) -> None:
+    rows = [{**each, "wrong": share} for each, share in zip(OURS_FIRST, (0.1, 0.3), strict=True)]
+    assert "| digits uniform:0.2 | 20.0\u00a0% |" in tables.blocks([content(*rows)])["detection"]
+
+
+def test_data_that_selected_nothing_stand_apart(tables: ModuleType) -> None:
+    other = [
+        content(row(0, "uniform:0.1", data, ours_default=0.9, aum_last=0.95)) for data in ("wine", "shapes")
+    ]
+    blocks = tables.blocks([content(*OURS_FIRST), *other])
+    assert "were selected on these very data" in blocks["detection"]
+    assert "wine" not in blocks["detection"]
+    assert "selected" not in blocks["detection-other"]
+    assert (
+        "on 0 of 2 problems (seed by seed, in 0 of 2 cases); it is not on wine" in blocks["detection-other"]
+    )
+    assert "over seeds; wine: 1,797 examples" in blocks["detection-other"]
+    assert blocks["detection-other"].count("Measured on a processor") == 1
+    assert tables.blocks([content(*OURS_FIRST)])["detection-other"] == tables.MISSING_OTHER
+
+
+def test_our_score_on_folds_is_no_peer(tables: ModuleType) -> None:
+    ahead = row(0, ours_default=0.97, aum_last=0.9, folds_averaged=0.98)
+    block = tables.blocks([content(ahead)])["detection"]
+    assert "ahead of every peer on 1 of 1 problems (seed by seed, in 1 of 1 cases)" in block
+    assert "ahead of that on 0 of 1 problems (0.9700 against 0.9800 on average)." in block
 
 
 def test_a_gpu_is_timed_by_the_clock(tables: ModuleType) -> None:
@@ -170,7 +277,7 @@ def test_a_gpu_is_timed_by_the_clock(tables: ModuleType) -> None:
 
 
 def test_files(tables: ModuleType, tmp_path: Path) -> None:
-    assert set(tables.blocks(tables.stored(tmp_path)).values()) == {tables.MISSING}
+    assert set(tables.blocks(tables.stored(tmp_path)).values()) == {tables.MISSING, tables.MISSING_OTHER}
     two = content(*OURS_FIRST, row(0, data="mnist", ours_default=0.9, aum_last=0.8))
     (tmp_path / "detection-a.json").write_text(json.dumps(two))
     (tmp_path / "detection-quick.json").write_text(json.dumps({**two, "quick": True}))

@@ -92,6 +92,22 @@ def test_wrong_labels_stand_out_under_their_own_names_and_in_order(blobs: DataSe
     assert all(run.averaged is None for run in fitted.runs_)
 
 
+def test_labels_that_cannot_be_learned_are_not_flagged(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    generator = np.random.default_rng(0)
+    fitted = quick(beta="auto").fit(generator.normal(size=(150, 4)), generator.integers(0, 2, 150))
+    assert fitted.label_issues_warning_ is not None
+    assert "learned next to nothing" in fitted.label_issues_warning_
+    assert not fitted.label_issues_["is_label_issue"].any()
+    assert fitted.label_issues_["label_quality"].notna().all()
+    assert fitted.label_issues_.attrs["wrong_labels"] is None
+    assert fitted.label_issues_.attrs["warning"] == fitted.label_issues_warning_
+    assert quick(epochs=30).fit(inputs, labels).label_issues_warning_ is None
+    unchecked = quick(validation_share=0).fit(inputs, labels)
+    assert "No labels were held out" in str(unchecked.label_issues_warning_)
+    assert not unchecked.label_issues_["is_label_issue"].any()
+
+
 def test_both_networks_judge_and_seeds_are_averaged(blobs: DataSet) -> None:
     inputs, labels = arrays(blobs)
     fitted = quick(seeds=2, epochs=3).fit(inputs, labels)

@@ -10,8 +10,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from noiselimit.audit.agreement import count_settings, steady_agreement
 from noiselimit.audit.given import Given
 from noiselimit.audit.issues import audit_given
+from noiselimit.audit.learned import how_learned
 from noiselimit.audit.said import said_of_all, without_averages
 from noiselimit.automatic import BETAS, fitting_batch_size, fitting_epochs, is_auto
 from noiselimit.cohort.device import find_device
@@ -93,8 +95,19 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not chosen:
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training broke down for every beta, because {next(failures)}.")
-        said = said_of_all(chosen, inputs, held.trained, find_device(str(self.device)))
-        self.label_issues_ = audit_given(Given(labels, self.classes_), said).table
+        said = said_of_all(chosen, inputs, labels, held, find_device(str(self.device)))
+        apart, given_apart = said.probabilities[held.validated].argmax(1), labels[held.validated]
+        agreement = steady_agreement(chosen, apart, given_apart, len(self.classes_), count_settings(runs))
+        learned = how_learned(chosen, agreement)
+        self.label_issues_ = audit_given(
+            Given(labels, self.classes_),
+            said.probabilities,
+            None,
+            learned.warning,
+            learned.note,
+            known_from=said.known_from,
+        ).table
+        self.label_issues_warning_ = learned.warning
         self.runs_ = [without_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
         self.input_shape_ = inputs.shape[1:]

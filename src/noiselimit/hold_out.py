@@ -25,6 +25,8 @@ class HeldOut:
     data: DataSet
     trained: Indices
     """Rows of the inputs that are the data's examples, in their order."""
+    validated: Indices
+    """Rows that were set apart, a random sample as those are; none where there are too few."""
 
 
 def hold_out(
@@ -58,7 +60,7 @@ def hold_out(
     validating = chosen if len(chosen) else trained
     if weights is not None:
         validating = _as_often_as_weighed(validating, weights[validating])
-    return HeldOut(DataSet("X", part(trained, weights), validation=part(validating)), trained)
+    return HeldOut(DataSet("X", part(trained, weights), validation=part(validating)), trained, chosen)
 
 
 def _as_often_as_weighed(rows: Indices, weights: npt.NDArray[np.float64]) -> Indices:

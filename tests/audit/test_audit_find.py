@@ -83,6 +83,31 @@ def test_missing_labels_are_listed_and_predicted(blobs: DataSet, gaps: Any) -> N
     assert table["gap"][[7, 8]].isna().all()
 
 
+def test_a_single_missing_label_is_one(blobs: DataSet) -> None:
+    with pytest.warns(Notice, match=r"^1 label is missing and was not audited \(row 1\)\.$"):
+        find_label_issues(labels=[0, None, 1, 0], pred_probs=np.eye(2)[[0, 1, 1, 0]])
+
+
+def test_of_dice_nothing_is_flagged_unless_asked_for() -> None:
+    generator = np.random.default_rng(0)
+    inputs, labels = generator.normal(size=(100, 3)), generator.integers(0, 2, 100)
+    with pytest.warns(Notice, match="learned next to nothing") as caught:
+        table = find_label_issues(inputs, labels, plan=QUICK)
+    assert caught[0].filename == __file__
+    assert not table["is_label_issue"].any()
+    assert table.attrs == {
+        "wrong_labels": None,
+        "share": None,
+        "interval": None,
+        "warning": str(caught[0].message),
+        "note": None,
+    }
+    with pytest.warns(Notice, match="learned next to nothing"):
+        steered = find_label_issues(inputs, labels, plan=QUICK, budget=7)
+    assert steered["is_label_issue"].sum() == 7
+    assert steered.attrs["wrong_labels"] is None
+
+
 def test_notes_on_the_data_are_told(blobs: DataSet) -> None:
     inputs, labels, _ = spoilt(blobs)
     labels = labels.copy()
@@ -153,3 +178,15 @@ def test_both_ways_have_the_same_options() -> None:
     parameters = inspect.signature(find_label_issues).parameters
     assert list(parameters)[:4] == ["X", "y", "labels", "pred_probs"]
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[2:])
+
+
+def test_columns_that_give_labels_away_are_told_of(blobs: DataSet) -> None:
+    inputs, labels, _ = spoilt(blobs)
+    frame = pd.DataFrame(inputs, columns=list("abcde")).assign(id=np.arange(len(labels)), code=labels)
+    with pytest.warns(Notice) as told:
+        find_label_issues(frame, labels, plan=QUICK)
+    said = [str(warning.message) for warning in told]
+    telling, numbering = (sentence for sentence in said if sentence.startswith("X: "))
+    assert telling.startswith("X: column 'code' tells the label without any other")
+    assert telling.endswith("leave it out with X.drop(columns=['code']).")
+    assert numbering.startswith("X: column 'id' differs in every row")

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noiselimit.audit.issues import Steering
+from noiselimit.audit.issues import Steering, audit_probabilities
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.audit.train import audit_data, judge
-from noiselimit.data.examples import DataSet
+from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.missing_labels import take_examples, without_labels
 from noiselimit.errors import InputError
 from noiselimit.runs.run import Run
+from noiselimit.split import split_examples
 from noiselimit.training import train
 
 QUICK = AuditPlan(epochs=6, batch_size=32)
@@ -108,3 +109,31 @@ def test_labels_that_look_like_identifiers_are_refused_before_training(blobs: Da
     judged = judge(DataSet("ids", examples), QUICK, many_classes=True)
     assert judged.pred_probs.shape == (151, 31)
     assert "a single example ('30' in row 150)" in judged.runs[0].data.notes[0]
+
+
+def test_labels_that_were_memorised_are_judged_on_the_scale_of_labels_held_out() -> None:
+    """A large network and no β learn 600 labels by heart, those that are wrong as well."""
+    generator = np.random.default_rng(0)
+    clean = np.arange(600) % 3
+    inputs = 1.5 * np.eye(3)[clean] @ np.eye(3, 20) + generator.normal(size=(600, 20))
+    wrong = generator.random(600) < 0.2
+    given = np.where(wrong, (clean + 1) % 3, clean)
+    data = DataSet("memorised", make_examples(inputs, given))
+    plan = AuditPlan(betas=(0.0,), epochs=30, batch_size=32, network="mlp-4x512")
+    audit, judged = audit_data(data, plan, threads=1)
+    (run,) = train(plan.specs(data), data, averaged=True)
+    assert run.averaged is not None
+    assert run.averaged.predictor is not None
+    before = (run.averaged.classifier + run.averaged.predictor) / 2
+    held_out = split_examples(600, 0, validation_share=0.2).validation
+    seen = np.setdiff1d(np.arange(600), held_out)
+    np.testing.assert_array_equal(judged.pred_probs[held_out], before[held_out])
+    elsewhere, raw = (1 - said[np.arange(600), given] for said in (judged.pred_probs, before))
+    assert np.median(raw[seen]) < 0.5 * np.median(raw[held_out])
+    for quantile in (0.25, 0.5, 0.75):
+        theirs = np.quantile(elsewhere[held_out], quantile)
+        assert np.quantile(elsewhere[seen], quantile) == pytest.approx(theirs, abs=0.02)
+    assert judged.known_from == audit.amount.known_from == 120
+    again = audit_probabilities(given, judged.pred_probs)
+    assert again.amount.interval[0] >= audit.amount.interval[0], "fewer examples say less"
+    assert again.amount.interval[1] < audit.amount.interval[1]

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import pickle
 import struct
 import zipfile
@@ -91,6 +92,17 @@ def _link(name: str) -> Callable[[Path], object]:
     return write
 
 
+def _pipe(name: str, *, endless: bool = False) -> Callable[[Path], object]:
+    """Nobody writes to it; or a device that has no end."""
+
+    def write(folder: Path) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to("/dev/zero") if endless else os.mkfifo(folder / name)
+
+    return write
+
+
 OBJECTS = io.BytesIO()
 np.save(OBJECTS, np.array([_Program()], dtype=object), allow_pickle=True)
 CIFAR = (*TRAIN[:-1], "--data-dir", ".", "--data", "cifar10")
@@ -126,6 +138,27 @@ CASES = [
     _case("program as weights", "w.pt", b"", "w.pt is a pickle", "weights_only=True",
           asked=(*TRAIN, "table.npz", "--initial-weights", "w.pt")),
     _case("control characters", "t.csv", b"x,\x1b[2J\n1,2\n", "�[2J", asked=(*TRAIN, "t.csv")),
+    _case("table of many columns", "t.csv", b"x" + b",x" * 100_000, "more than 100,000 columns"),
+    Case(
+        "Hostile files", "pipe as picture", (*TRAIN, "photos"), ("1.png", "it is no regular file"),
+        _pipe("photos/a/1.png"),
+    ),
+    Case(
+        "Hostile files", "pipe in a run folder", ("show", "run"), ("spec.json cannot be read",),
+        _pipe("run/spec.json"), needs_run=True,
+    ),
+    Case(
+        "Hostile files", "endless device in a run folder", ("show", "run"), ("history.jsonl cannot be read",),
+        _pipe("run/history.jsonl", endless=True), needs_run=True,
+    ),
+    Case(
+        "Hostile files", "pipe as settings", (*TRAIN, "table.npz", "--config", "c.toml"),
+        ("cannot read c.toml", "it is no regular file"), _pipe("c.toml"),
+    ),
+    Case(
+        "Hostile files", "endless device as labels", (*TRAIN, "table.npz", "--noise", "given:l.txt"),
+        ("l.txt", "it is no regular file"), _pipe("l.txt", endless=True),
+    ),
     Case(
         "Hostile files", "link as checkpoints", (*TRAIN, "table.npz"), ("out/.checkpoints is a link",),
         _link("out/.checkpoints"),

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from noiselimit.audit.learned import Learned
 from noiselimit.audit.plan import DEFAULT, FAST
 from noiselimit.audit.train import Judged, judge
 from noiselimit.cli.audit_places import usual_folder
 from noiselimit.cli.audit_settings import make_plan
-from noiselimit.cli.audit_text import plain
+from noiselimit.cli.audit_text import plain, quality
 from noiselimit.cli.main import run
 from noiselimit.data.reading import Reading
 from noiselimit.data.sources import load_data
@@ -196,6 +197,14 @@ def test_the_folder_is_called_after_the_data(tmp_path, monkeypatch, source, fold
 
 def test_a_terminal_obeys_nothing_that_comes_from_data() -> None:
     assert plain("a\x1b[31mb\nc\u202ed é<b>") == "a\ufffd[31mb\ufffdc\ufffdd é<b>"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.000"), (9.4e-6, "9e-06"), (0.0005, "0.001"), (0.1234, "0.123"), (1.0, "1.000")],
+)
+def test_small_qualities_do_not_all_look_alike(value, text) -> None:
+    assert quality(value) == text
 
 
 @pytest.mark.parametrize("ending", ["parquet", "npz", "tsv"])
@@ -391,16 +400,54 @@ def test_a_class_of_one_is_audited_with_a_note(command, tmp_path) -> None:
 def test_an_audit_that_learned_nothing_says_so(command, tmp_path) -> None:
     generator = np.random.default_rng(0)
     np.savez("dice.npz", inputs=generator.normal(size=(200, 3)), labels=generator.integers(0, 4, 200))
-    answer = command("audit", "dice.npz", *QUICK, "--epochs", "4")
+    audit = ("audit", "dice.npz", *QUICK, "--epochs", "4", "--overwrite")
+    answer = command(*audit)
+    assert answer.code == 0
     lines = answer.out.splitlines()
     assert lines[0] == "How many labels are wrong cannot be told."
     assert "learned next to nothing" in lines[1]
     assert "a lower --learning-rate such as 0.0003" in lines[1]
+    assert lines[2] == "No label is flagged; --budget N flags the N worst all the same."
+    assert "Classes that are often mistaken" not in answer.out
+    assert not pd.read_csv("audit-dice/label_issues.csv")["is_label_issue"].any()
     page = Path("audit-dice/report.html").read_text("utf-8")
     assert '<p class="warning">The networks agree with' in page
-    assert json.loads(command("audit", "dice.npz", *QUICK, "--epochs", "4", "--overwrite", "--json").out)[
-        "warning"
-    ]
+    assert "How the number came about" not in page
+    assert 'id="confusions"' not in page
+    found = json.loads(command(*audit, "--json").out)
+    assert found["warning"] == lines[1]
+    assert [found[name] for name in ("wrong_labels", "wrong_share", "interval")] == [None] * 3
+    assert (found["flagged"], found["gap_threshold"], found["confusions"]) == (0, None, [])
+    insisted = json.loads(command(*audit, "--json", "--budget", "9").out)
+    assert (insisted["flagged"], insisted["wrong_labels"]) == (9, None)
+    assert insisted["warning"] == lines[1]
+
+
+def test_no_cleaned_copy_is_made_of_what_was_not_learned_unless_somebody_insists(command, tmp_path) -> None:
+    generator = np.random.default_rng(0)
+    np.savez("dice.npz", inputs=generator.normal(size=(200, 3)), labels=generator.integers(0, 4, 200))
+    audit = ("audit", "dice.npz", *QUICK, "--epochs", "4", "--overwrite", "--write", "copy.npz")
+    refused = command(*audit)
+    assert refused.code == 2
+    assert refused.err.startswith("noiselimit: copy.npz: no cleaned copy was written, because the audit ")
+    assert refused.err.endswith("insist with --budget, --expect-noise or --min-quality.\n")
+    assert not Path("copy.npz").exists()
+    assert {path.name for path in Path("audit-dice").iterdir()} == FILES  # to look at
+    assert command(*audit, "--expect-noise", "0.1").code == 0
+    assert len(np.load("copy.npz")["labels"]) == 180
+
+
+def test_memorised_labels_are_told_of(command, judged, table, monkeypatch) -> None:
+    told = replace(judged, learned=Learned(note="They were learned by heart."))
+    monkeypatch.setattr("noiselimit.audit.train.judge", lambda data, plan, **how: told)
+    answer = command("audit", table, "--label", "kind", *QUICK)
+    lines = answer.out.splitlines()
+    assert lines[0].startswith("About 12 of 240 labels")
+    assert lines[1].startswith("12 labels are flagged")
+    assert lines[2] == "They were learned by heart."
+    assert "They were learned by heart." in Path("audit-animals/report.html").read_text("utf-8")
+    found = json.loads(command("audit", table, "--label", "kind", *QUICK, "--overwrite", "--json").out)
+    assert (found["note"], found["warning"], found["flagged"]) == (lines[2], None, 12)
 
 
 def test_options_may_come_from_a_file(command, trained, table) -> None:

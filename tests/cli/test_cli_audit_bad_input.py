@@ -44,6 +44,14 @@ def folder(name: str, content: str = "") -> Prepare:
     return write
 
 
+def both(*several: Prepare) -> Prepare:
+    def write() -> None:
+        for one in several:
+            one()
+
+    return write
+
+
 def file(name: str) -> Prepare:
     def write() -> None:
         table()()
@@ -93,6 +101,12 @@ CASES = [
     ("bad picture", photos(b"no picture"), PHOTOS, ("0.png", "--skip-bad-images")),
     ("empty picture", photos(b""), PHOTOS, ("0.png", "--skip-bad-images")),
     ("no class folders", folder("empty"), ("audit", "empty"), ("empty", "one folder for each class")),
+    (
+        "no label column and an existing folder",
+        both(folder("audit-t"), table(label=None)),
+        AUDIT,
+        ("t.csv", "no column 'label'", "--label"),
+    ),
     # Where to write.
     ("existing folder", folder("audit-t"), AUDIT, ("audit-t", "exists", "--overwrite")),
     (
@@ -151,7 +165,12 @@ CASES = [
     ("budget", table(), (*AUDIT, "--budget", "-1"), ("--budget is -1", "give a whole number")),
     ("no budget", table(), (*AUDIT, "--budget", "some"), ("--budget", "integer", "noiselimit audit --help")),
     ("share", table(), (*AUDIT, "--expect-noise", "1"), ("--expect-noise is 1", "give a number")),
-    ("quality", table(), (*AUDIT, "--min-quality", "1.1"), ("--min-quality is 1.1", "give a number")),
+    (
+        "quality",
+        table(),
+        (*AUDIT, "--min-quality", "1.1"),
+        ("--min-quality is 1.1", "give a number ≥ 0 and ≤ 1."),
+    ),
     ("NaN", table(), (*AUDIT, "--min-quality", "nan"), ("--min-quality is nan", "give a number")),
     (
         "two steerings",
@@ -222,7 +241,7 @@ def test_a_copy_that_cannot_be_made_after_all_leaves_the_audit(command, monkeypa
 
     table()()
     monkeypatch.setattr("noiselimit.audit.train.audit_data", meanwhile)
-    answer = command(*AUDIT, "--write", "c.csv")
+    answer = command(*AUDIT, "--write", "c.csv", "--budget", "3")
     assert answer.code == 2
     assert "there are 41 rows but the audit has 40" in answer.err
     assert Path("audit-t/label_issues.csv").exists()

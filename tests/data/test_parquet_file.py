@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from noiselimit.data import parquet_pages
 from noiselimit.data.parquet import read_parquet
+from noiselimit.data.parquet_footer import Chunk, RowGroup, row_groups
 from noiselimit.data.parquet_pages import Page, pages
 from noiselimit.errors import InputError
 
@@ -57,32 +59,43 @@ def test_every_encoding_of_texts(tmp_path, version, encoding, compression):
         **how,
     )
     assert read_parquet(tmp_path / "a.parquet").equals(table)
+    groups = row_groups(tmp_path / "a.parquet")
+    unpacked = sum(page.unpacked for *_, page in pages(tmp_path / "a.parquet", groups))
     metadata = pyarrow.parquet.read_metadata(tmp_path / "a.parquet")
-    unpacked = sum(page.unpacked for *_, page in pages(tmp_path / "a.parquet", metadata))
-    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-    told = sum(group.total_byte_size for group in groups)  # which counts the headers too
-    assert 0.9 * told < unpacked < told
+    told = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    total = sum(group.total_byte_size for group in told)  # which counts the headers too
+    assert 0.9 * total < unpacked < total
+    assert groups == [
+        RowGroup(group.num_rows, tuple(chunk_told(group.column(place)) for place in range(3)))
+        for group in told
+    ]
+
+
+def chunk_told(told: pyarrow.parquet.ColumnChunkMetaData) -> Chunk:
+    """What pyarrow says, which it does for whole files."""
+    start = told.dictionary_page_offset or told.data_page_offset
+    return Chunk(start, told.total_compressed_size, told.num_values)
 
 
 def test_headers_of_pages_that_are_damaged(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"a": range(100)}), path, use_dictionary=False)
-    metadata = pyarrow.parquet.read_metadata(path)
+    groups = row_groups(path)
     whole = path.read_bytes()
-    (page,) = (page for *_, page in pages(path, metadata))
+    (page,) = (page for *_, page in pages(path, groups))
     assert page == Page(unpacked=page.unpacked, encoding=0, values=100)
     for header in (
         b"\x15\x00\x15\x01\x15\x02\x00",  # sizes below 0
         b"\x15\x00\x15\x02\x05\x04\x02\x15\x02\x00",  # a field twice
         b"\x15\x00\x15\x02\x05\x84\x80\x08\x02\x15\x02\x00",  # the same field beyond 16 bits
-        b"\x19\x1c\x00",  # a list
-        b"\x1c\x1c\x1c\x1c\x1c\x1c\x00",  # structs without end
+        b"\x1b\x00",  # a map
+        b"\x1c" * 12,  # structs without end
         b"\x15\x00\x15" + b"\xff" * 12,  # a number without end
         b"\x15\x00\x00",  # no sizes
     ):
         path.write_bytes(whole[:4] + header + whole[4 + len(header) :])
-        with pytest.raises(ValueError, match="the header of a page is damaged"):
-            list(pages(path, metadata))
+        with pytest.raises(ValueError, match="pages is damaged"):
+            list(pages(path, groups))
 
 
 def test_pages_without_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +114,10 @@ def test_pandas_notes_are_kept(tmp_path: Path) -> None:
 def test_columns_of_lists_are_refused(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"a": [[1, 2]]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"column 'a' has type list<element: int64>; give numbers or text"):
+        read_parquet(tmp_path / "a.parquet")
+    arrays = pyarrow.FixedShapeTensorArray.from_numpy_ndarray(np.zeros((4, 3)))
+    pyarrow.parquet.write_table(pyarrow.table({"a": arrays}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"column 'a' has type extension<.*; give numbers or text"):
         read_parquet(tmp_path / "a.parquet")
 
 

@@ -23,7 +23,7 @@ def place(tmp_path, monkeypatch, write_idx_folder):
     return tmp_path
 
 
-TABLE = {"label": "label", "clean_label": "label", "weight": "x"}
+TABLE = {"label": "label", "clean_label": "label", "weight": "x", "ignore": ["x"]}
 PICTURES = {"resize": 4, "skip_bad_images": True}
 
 
@@ -49,6 +49,12 @@ def test_what_a_format_does_not_heed_is_refused(place, source, refused):
 def test_what_it_heeds_is_taken(place):
     assert len(load_data("a.csv", reading=Reading(label="label")).examples) == 3
     assert load_data("pictures", reading=Reading(**PICTURES)).examples.input_shape == (1, 4, 4)
+
+
+def test_columns_to_ignore_are_several():
+    assert Reading(ignore=["a", "b"]) == Reading(ignore=("a", "b"))
+    with pytest.raises(InputError, match=r"^ignore is 'id': give a list of names of columns\."):
+        Reading(ignore="id")
 
 
 @pytest.mark.parametrize("source", ["a.csv", "a.npz"])

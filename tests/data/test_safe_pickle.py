@@ -234,5 +234,7 @@ def test_files(tmp_path, monkeypatch):
     path.write_bytes(stream.getvalue())
     assert read_pickle(path) == {"a": 1}
     monkeypatch.setattr(safe_pickle, "MOST_BYTES", 3)
-    with pytest.raises(InputError, match=r"some: cannot be read \(it has more than 0 MiB\); name the right file\."):
+    with pytest.raises(
+        InputError, match=r"some: cannot be read \(it has more than 0 MiB\); name the right file\."
+    ):
         read_pickle(path)

@@ -80,6 +80,24 @@ def test_columns_of_other_names(write):
     assert swapped.table == Table((Numeric("a"), Numeric("w")))
 
 
+def test_columns_that_are_ignored(write):
+    path = write("id,a,clean_label,when,y\n7,1,u,2020-01-01,v\n8,2,u,2020-01-02,u\n9,3,v,2020-01-03,u\n")
+    data = read_table_file(path, Reading(label="y", ignore=("when", "clean_label", "id")))
+    assert data.table == Table((Numeric("a"),))
+    assert data.examples.clean_labels is None
+    assert data.notes == (f"{path}: left out, as asked: 'id', 'clean_label', 'when'.",)
+    assert read_table_inputs(path, False, data.table).tolist() == [[1], [2], [3]]
+
+
+def test_columns_that_had_better_be_ignored_are_told_of(write):
+    rows = "".join(f"{row},{row % 7},{row % 2},{row % 2}\n" for row in range(40))
+    path = write("id,a,code,label\n" + rows)
+    telling, numbering = read_table_file(path).notes
+    assert telling.startswith(f"{path}: column 'code' tells the label")
+    assert numbering.endswith("leave it out with --ignore id.")
+    assert len(read_table_file(path, Reading(ignore=("id", "code"))).notes) == 1
+
+
 def test_quoted_separators_and_lines(write):
     path = write('"a;b;c;d",x,label\n"1","p,\nq",0\n2,r,1\n3,r,0\n')
     data = read_table_file(path)
@@ -111,6 +129,14 @@ def test_names_keep_their_spelling_whatever_else_is_in_the_column(write):
             "there is no column 'c' but no other; name one with --clean-l",
         ),
         (ROWS, {"weight": "label"}, "--label is 'label', which another option names too; correct one"),
+        (ROWS, {"ignore": ["siz"]}, "there is no column 'siz' but .*; did you mean --ignore size?"),
+        (ROWS, {"ignore": ["label"]}, "--ignore names 'label', the column of --label; leave it out of --ig"),
+        (
+            ROWS,
+            {"weight": "size", "ignore": ["size"]},
+            "--ignore names 'size', the column of --weight; leave",
+        ),
+        ("a,label\n1,0\n2,1\n", {"ignore": ["a"]}, "--ignore leaves no column of inputs; name fewer"),
         (ROWS, {"label": "size"}, "column 'size' has 2.5 in row 1, which is no class; give whole numbers"),
         ("a,label\n1,5\n2,6\n3,7\n", {}, "column 'label' has 3 different values in 3 rows, so it holds no"),
         ("a,label\n1,0\n2,0\n", {}, "there is only one class"),

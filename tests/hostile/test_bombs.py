@@ -169,6 +169,21 @@ def test_parquet_of_wide_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         read_table_file(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("first", ["c", '"a\n"', '"a,""b"'])
+def test_csv_of_many_columns(tmp_path: Path, first: str) -> None:
+    """Each would take some 8 kB; those in a name do not count."""
+    path = tmp_path / "a.csv"
+    path.write_text("\n" + first + ",c" * sizes.MOST_COLUMNS + "\n")
+    refused(lambda: read_table_file(path), "the table has more than 100,000 columns")
+
+
+def test_parquet_of_many_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "MOST_COLUMNS", 3)
+    pyarrow.parquet.write_table(pyarrow.table({name: [1] for name in "abcd"}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="the table has more than 3 columns"):
+        read_table_file(tmp_path / "a.parquet")
+
+
 def png(width: int, height: int, content: bytes = b"") -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -43,6 +43,9 @@ class Amount:
     95 % interval of the whole: where classes overlap by nature, its lower end is too high as well."""
     joint: Floats
     """[C given, C right], sums to 1; off the diagonal: the estimated wrong labels."""
+    known_from: int
+    """Examples by which the number is known: all, or only those held out, if the others were brought to
+    their scale and so tell nothing more."""
 
     @property
     def rate(self) -> float:
@@ -57,8 +60,9 @@ class Amount:
             return np.where(right > 0, self.joint.T / right, np.eye(len(self.joint)))
 
 
-def estimate_amount(probabilities: Rows, quality: Quality) -> Amount:
-    """From probabilities [n, C] and what `measure` says of them."""
+def estimate_amount(probabilities: Rows, quality: Quality, known_from: int | None = None) -> Amount:
+    """From probabilities [n, C] and what `measure` says of them; `known_from` is as in `Amount`."""
+    known_from = len(quality) if known_from is None else known_from
     classes = probabilities.shape[1]
     joint = _confident_joint(probabilities, quality)
     off_diagonal = float(joint.sum() - np.trace(joint))
@@ -71,9 +75,12 @@ def estimate_amount(probabilities: Rows, quality: Quality) -> Amount:
         np.fill_diagonal(joint, 0.0)
         np.fill_diagonal(joint, np.maximum(sizes - joint.sum(1), 0.0))
     share = wrong / len(quality)
-    low, _ = wilson(*_disagreements_of_the_surest(quality, classes))
-    _, high = wilson(int(quality.disagrees.sum()), len(quality))
-    return Amount(len(quality), wrong, (min(low, share), max(high, share)), joint / len(quality))
+    told = known_from / len(quality)
+    disagreeing, surest = _disagreements_of_the_surest(quality, classes)
+    low, _ = wilson(disagreeing * told, surest * told)
+    _, high = wilson(int(quality.disagrees.sum()) * told, known_from)
+    interval = min(low, share), max(high, share)
+    return Amount(len(quality), wrong, interval, joint / len(quality), known_from)
 
 
 def gap_threshold(amount: Amount, quality: Quality) -> float:
@@ -83,13 +90,13 @@ def gap_threshold(amount: Amount, quality: Quality) -> float:
     return float(np.partition(quality.gap, -amount.wrong)[-amount.wrong])
 
 
-def wilson(count: float, of: int) -> tuple[float, float]:
-    """95 % interval of a share, from `count` among `of` independent cases."""
+def wilson(count: float, of: float, z: float = Z) -> tuple[float, float]:
+    """95 % interval of a share, from `count` among `of` independent cases; `z` is for other intervals."""
     if of == 0:
         return 0.0, 1.0
-    share, extra = count / of, Z * Z / of
+    share, extra = count / of, z * z / of
     middle = share + extra / 2
-    half = Z * math.sqrt(share * (1 - share) / of + extra / (4 * of))
+    half = z * math.sqrt(share * (1 - share) / of + extra / (4 * of))
     # Rounding must not keep the ends 0 and 1 from being reached.
     low = (middle - half) / (1 + extra) if count else 0.0
     high = (middle + half) / (1 + extra) if count < of else 1.0

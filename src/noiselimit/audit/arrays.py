@@ -1,5 +1,6 @@
 """Inputs and labels as a Python user holds them, for an audit: labels of any kind, some of them missing."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.frame import class_numbers, frame_data_set, is_table
 from noiselimit.data.inputs import as_array
 from noiselimit.data.missing_labels import fill_labels, without_labels
+from noiselimit.data.telling_columns import by_drop, column_notes
 from noiselimit.errors import InputError
 
 
@@ -23,6 +25,7 @@ def as_audited(inputs: Any, labels: Any) -> tuple[DataSet, Given]:
     column = _column(labels)
     if is_table(inputs):
         data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True)
+        data = replace(data, notes=column_notes(inputs, data.examples.labels, "X", by_drop))
     else:
         filled, missing = fill_labels(column, "y")
         names, numbers = class_numbers(pd.Series(filled, name="y"), "X and y")

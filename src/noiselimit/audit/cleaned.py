@@ -59,6 +59,11 @@ def write_cleaned(
     if fix not in ("drop", "relabel"):
         raise unknown("fix", fix, ("drop", "relabel"))
     check_cleaned_target(source, target, overwrite=overwrite)
+    if audit.silent:
+        raise InputError(
+            f"{target}: no cleaned copy was written, because the audit warns that nothing can be said of "
+            "these labels; do as it advises, or insist with --budget, --expect-noise or --min-quality."
+        )
     fixes = Fixes.of(audit.table, fix)
     if source.is_dir():
         with atomic_file(target) as temporary:

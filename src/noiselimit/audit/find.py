@@ -2,12 +2,13 @@
 
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.issues import Audit, Steering, audit_given, audit_probabilities
+from noiselimit.audit.issues import Audit, Steering, audit_probabilities
 from noiselimit.errors import InputError, Notice
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ def find_label_issues(
     in a `Notice` and left unflagged, with a prediction. `attrs` of the table hold the estimated number of
     wrong labels, its share and interval.
 
-    Where something is trained, `fast` halves the time, `plan` says what to train, and `many_classes` insists
-    that labels with few examples of each are meant; the same `seed` gives the same result on one device.
+    Where something is trained that learned too little to judge, a `Notice` says so, `attrs` hold None, and
+    nothing is flagged that was not asked for. `fast` halves the time, `plan` says what to train, and
+    `many_classes` insists that labels with few examples of each are meant; the same `seed` gives the same
+    result on one device.
     """
     training: dict[str, Any] = {
         "fast": fast,
@@ -65,10 +68,18 @@ def find_label_issues(
     else:
         audit = _audit_inputs(X, y, steering, **training)
     if len(audit.missing):
-        listed = ", ".join(map(str, audit.missing[:SHOWN])) + (", …" if len(audit.missing) > SHOWN else "")
-        notice = f"{len(audit.missing)} labels are missing and were not audited (rows {listed})."
-        warnings.warn(Notice(notice), stacklevel=2)
+        warnings.warn(Notice(_missing(audit.missing.tolist())), stacklevel=2)
+    for said in (audit.warning, audit.note):
+        if said is not None:
+            warnings.warn(Notice(said), stacklevel=2)
     return audit.table
+
+
+def _missing(rows: Sequence[int]) -> str:
+    listed = ", ".join(map(str, rows[:SHOWN])) + (", …" if len(rows) > SHOWN else "")
+    if len(rows) == 1:
+        return f"1 label is missing and was not audited (row {listed})."
+    return f"{len(rows):,} labels are missing and were not audited (rows {listed})."
 
 
 _USUAL = {
@@ -119,4 +130,4 @@ def _audit_inputs(
     data, given = as_audited(inputs, y)
     for note in check_data(data, many_classes=how["many_classes"]).notes:
         warnings.warn(Notice(note), stacklevel=3)
-    return audit_given(given, judge(data, chosen, **how).pred_probs, steering)
+    return judge(data, chosen, **how).audit(given, steering)

@@ -23,6 +23,9 @@ from noiselimit.audit.quality import (
 )
 from noiselimit.errors import InputError, number
 
+NEVER = math.nextafter(FARTHEST, 2.0)
+"""A threshold that no gap reaches."""
+
 
 @dataclass(frozen=True)
 class Steering:
@@ -42,10 +45,15 @@ class Steering:
         if self.expect_noise is not None:
             number("expect_noise", self.expect_noise, at_least=0.0, below=1.0)
         if self.min_quality is not None:
-            number("min_quality", self.min_quality, at_least=0.0, below=math.nextafter(1.0, 2.0))
+            number("min_quality", self.min_quality, at_least=0.0, at_most=1.0)
         whole = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
         if self.budget is not None and not (whole and self.budget >= 0):
             raise InputError(f"budget is {self.budget!r}: give a whole number ≥ 0.")
+
+    @property
+    def given(self) -> bool:
+        """Whether a person said anything."""
+        return any(value is not None for value in vars(self).values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +63,22 @@ class Audit:
     table: pd.DataFrame
     """One row per example in data order; see `find_label_issues` for the columns."""
     amount: Amount
+    """Not to be told where there is a warning."""
     threshold: float
     """Gap from which on labels are flagged."""
     missing: Labels
     """Rows without a label; they are in the table, never flagged."""
+    steered: bool = False
+    """Whether a person said how many to flag."""
+    warning: str | None = None
+    """Why nothing can be said of the labels, if so, in one sentence."""
+    note: str | None = None
+    """What could be done better, likewise."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is flagged because nothing can be said, and nobody insisted."""
+        return self.warning is not None and not self.steered
 
 
 def audit_probabilities(labels: Any, pred_probs: Any, steering: Steering | None = None) -> Audit:
@@ -67,21 +87,45 @@ def audit_probabilities(labels: Any, pred_probs: Any, steering: Steering | None 
     return audit_given(check_labels(labels, *probabilities.shape), probabilities, steering)
 
 
-def audit_given(given: Given, probabilities: Probabilities, steering: Steering | None = None) -> Audit:
-    """The same of labels and probabilities [n, C] that are known to be in order."""
+def audit_given(
+    given: Given,
+    probabilities: Probabilities,
+    steering: Steering | None = None,
+    warning: str | None = None,
+    note: str | None = None,
+    *,
+    known_from: int | None = None,
+) -> Audit:
+    """The same of labels and probabilities [n, C] that are known to be in order.
+
+    With a `warning` that nothing can be said, there is no estimate, and nothing is flagged but what a person
+    asks for. `known_from` is as for `Amount`.
+    """
+    steering = steering or Steering()
     there = ~given.missing
     whole = bool(there.all())
     labelled = probabilities if whole else Selected(probabilities, np.flatnonzero(there))
     quality = measure(labelled, given.labels if whole else given.labels[there])
-    amount = estimate_amount(labelled, quality)
-    flags, threshold = flag(quality, amount, steering or Steering())
+    amount = estimate_amount(labelled, quality, known_from)
+    if warning is not None and not steering.given:
+        flags, threshold = np.zeros(len(quality), bool), NEVER
+    else:
+        flags, threshold = flag(quality, amount, steering)
     table = _table(given, quality, flags, there)
     if not whole:
         rest = np.flatnonzero(~there)
         table.loc[rest, "predicted_label"] = given.called(probabilities[rest].argmax(1).astype(np.int64))
         table.loc[rest, "suggested_probability"] = probabilities[rest].max(1).astype(np.float64)
-    table.attrs = {"wrong_labels": amount.wrong, "share": amount.rate, "interval": list(amount.interval)}
-    return Audit(table, amount, threshold, np.flatnonzero(~there).astype(np.int64))
+    told = warning is None
+    table.attrs = {
+        "wrong_labels": amount.wrong if told else None,
+        "share": amount.rate if told else None,
+        "interval": list(amount.interval) if told else None,
+        "warning": warning,
+        "note": note,
+    }
+    missing = np.flatnonzero(~there).astype(np.int64)
+    return Audit(table, amount, threshold, missing, steering.given, warning, note)
 
 
 def flag(quality: Quality, amount: Amount, steering: Steering) -> tuple[Flags, float]:
@@ -98,7 +142,7 @@ def flag(quality: Quality, amount: Amount, steering: Steering) -> tuple[Flags, f
     worst = worst_first(quality.gap)[:wanted]
     flags = np.zeros(len(quality), bool)
     flags[worst] = True
-    return flags, float(quality.gap[worst].min()) if wanted else math.nextafter(FARTHEST, 2.0)
+    return flags, float(quality.gap[worst].min()) if wanted else NEVER
 
 
 def _table(given: Given, quality: Quality, flags: Flags, there: Flags) -> pd.DataFrame:

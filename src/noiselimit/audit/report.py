@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from noiselimit.audit.galleries import galleries
+from noiselimit.audit.inputs_used import inputs_used
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.known import find_known
-from noiselimit.audit.learned import warning
 from noiselimit.audit.quality import FARTHEST, Labels
 from noiselimit.audit.words import (
     EXPLANATION,
@@ -30,8 +30,9 @@ from noiselimit.runs import Run, choose
 
 MOST_CONFUSIONS = 20
 BESIDE_A_MATRIX = 8
-OF_A_COMPARISON = frozenset({"Data set", "Noise", "Choice"})
-"""What `run_facts` says of runs that compete; here they work together, on labels as they are."""
+OF_A_COMPARISON = frozenset({"Data set", "Noise", "Choice", "Entropy of the noise"})
+"""What `run_facts` says of runs that compete; here they work together, on labels as they are, and how many of
+these are wrong is estimated better than by one predictor's uncertainty."""
 
 
 def make_audit_report(
@@ -50,22 +51,23 @@ def make_audit_report(
     """
     counted = choose(runs) if counted is None else counted
     given = _given_numbers(audit, data, class_names)
-    warned = warning(runs, counted, data)
+    told = audit.warning is None
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
     gaps = audit.table["gap"].to_numpy(dtype=np.float64)
     known = given >= 0
     lines = _lines(runs, counted)
     few = len(class_names) <= MOST_CLASSES
+    listed = 0 if not told else BESIDE_A_MATRIX if few else MOST_CONFUSIONS
     found = galleries(audit, data, given, class_names)
     return AuditReport(
         title=f"Label audit of {data.name}",
-        sentence=amount_sentence(audit.amount) if warned is None else UNTOLD,
-        warning=warned or "",
+        sentence=amount_sentence(audit.amount) if told else UNTOLD,
+        warning=audit.warning or "",
         flagged=_flagged(audit, data, asked),
-        explanation=EXPLANATION,
+        explanation=EXPLANATION if told else "",
         class_names=class_names,
-        transition=audit.amount.transition if few else None,
-        confusions=confusions(audit, class_names, BESIDE_A_MATRIX if few else MOST_CONFUSIONS),
+        transition=audit.amount.transition if few and told else None,
+        confusions=confusions(audit, class_names, listed),
         gaps_kept=gaps[known & ~flagged],
         gaps_flagged=gaps[flagged],
         threshold=audit.threshold,
@@ -75,14 +77,14 @@ def make_audit_report(
         unflagged_classes=found.unflagged,
         runs=lines,
         clean_test=bool(runs) and all(run.metrics["wrong_labels"] is not None for run in runs),
-        wrong_share=audit.amount.rate or None,
+        wrong_share=(audit.amount.rate or None) if told else None,
         facts=_facts(audit, data, class_names, runs, lines),
     )
 
 
 def _flagged(audit: Audit, data: DataSet, asked: str) -> str:
     known = find_known(audit, data)
-    parts = [flagged_sentence(audit, asked), missing_sentence(audit.missing.tolist())]
+    parts = [flagged_sentence(audit, asked), audit.note or "", missing_sentence(audit.missing.tolist())]
     if known is not None:
         parts.append(known_sentence(known, int(audit.table["is_label_issue"].sum())))
     return " ".join(part for part in parts if part)
@@ -140,19 +142,21 @@ def _facts(
     flagged = int(audit.table["is_label_issue"].sum())
     missing = f", {len(audit.missing):,} more without a label" if len(audit.missing) else ""
     facts = run_facts(runs) if runs else {}
+    scaled = audit.amount.known_from < audit.amount.examples
     return {
         "Data set": data.name,
         "Labels audited": f"{audit.amount.examples:,}{missing}",
         "Classes": f"{len(class_names):,}",
+        "Inputs": inputs_used(data),
         "Labels flagged": f"{flagged:,}"
         + (f", from a gap of {audit.threshold:.3f} on" if audit.threshold <= FARTHEST else ""),
         **({"Remarks": " ".join(data.notes)} if data.notes else {}),
         **{name: fact for name, fact in facts.items() if name not in OF_A_COMPARISON},
-        **({"Probabilities": _whose(lines)} if lines else {}),
+        **({"Probabilities": _whose(lines, scaled=scaled)} if lines else {}),
     }
 
 
-def _whose(lines: Sequence[RunLine]) -> str:
+def _whose(lines: Sequence[RunLine], *, scaled: bool) -> str:
     """Which runs gave the probabilities, and which were left out."""
     several = len({line.seed for line in lines}) > 1
     counted, others = (
@@ -160,4 +164,6 @@ def _whose(lines: Sequence[RunLine]) -> str:
         for counts in (True, False)
     )
     said = f"mean of classifier and predictor over the second half of the epochs, of {counted}"
+    if scaled:
+        said += "; labels that trained were brought to the scale of labels held out"
     return f"{said}; left out for clearly worse validation: {others}" if others else said

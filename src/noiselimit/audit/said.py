@@ -2,13 +2,16 @@
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from noiselimit.audit.as_if_held_out import as_if_held_out, elsewhere_of, moved
 from noiselimit.audit.quality import pieces
 from noiselimit.exact import mean_probabilities
+from noiselimit.hold_out import HeldOut
 from noiselimit.runs.averaged import read_averaged
 from noiselimit.runs.run import Averaged, Run
 
@@ -16,42 +19,57 @@ Probabilities = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 
-def mean_said(runs: Sequence[Run], examples: int, classes: int) -> Probabilities:
-    """[examples, classes]: the mean over runs that trained or validated on all of these examples.
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What runs say together."""
 
-    In pieces: nothing as large is made beside it.
+    probabilities: Probabilities
+    """[n, C]"""
+    known_from: int
+    """Examples that say how many labels are wrong: all, or where others were brought to the scale of those
+    held out, only these."""
+
+
+def mean_said(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -> Said:
+    """The mean over runs that trained or validated on all examples with these labels [n].
+
+    `held_out` has the rows that each run did not train on: what it says of the others is brought to their
+    scale. In pieces: nothing as large is made beside it.
     """
-    mean = np.zeros((examples, classes), np.float32)
-    for run in runs:
+    classes = len(runs[0].data.class_names)
+    mean = np.zeros((len(labels), classes), np.float32)
+    scales: list[Labels] = []
+    for run, apart in zip(runs, held_out, strict=True):
         averaged = averaged_of(run)
         assert averaged is not None
-        for piece in pieces(examples, classes):
-            mean[piece] += _said(averaged, piece) / len(runs)
-    return mean
+        elsewhere = np.empty(len(labels))
+        for piece in pieces(len(labels), classes):
+            elsewhere[piece] = elsewhere_of(_said(averaged, piece), labels[piece])
+        seen = np.setdiff1d(np.arange(len(labels)), apart)
+        scaled = as_if_held_out(elsewhere, seen, apart)
+        scales += [] if scaled is elsewhere else [apart]
+        for piece in pieces(len(labels), classes):
+            said = _said(averaged, piece)
+            if scaled is not elsewhere:
+                said = moved(said, labels[piece], scaled[piece])
+            mean[piece] += said / len(runs)
+    return Said(mean, len(np.unique(np.concatenate(scales))) if scales else len(labels))
 
 
 def said_of_all(
-    runs: Sequence[Run], inputs: npt.NDArray[np.generic], trained: Labels, device: torch.device
-) -> Probabilities:
-    """[n, classes] of inputs [n, …] by runs that trained on rows `trained`; of others by their weights."""
-    rest = np.setdiff1d(np.arange(len(inputs)), trained)
-    classes = len(runs[0].data.class_names)
-    said = np.empty((len(inputs), classes), np.float32)
-    said[trained] = mean_said(runs, len(trained), classes)
+    runs: Sequence[Run], inputs: npt.NDArray[np.generic], labels: Labels, held: HeldOut, device: torch.device
+) -> Said:
+    """Of inputs [n, …] with these labels, by runs that trained on some of them. What they say of
+    the others comes from their weights, and what they say of those is brought to its scale."""
+    rest = np.setdiff1d(np.arange(len(inputs)), held.trained)
+    said = np.empty((len(inputs), len(runs[0].data.class_names)), np.float32)
+    said[held.trained] = mean_said(runs, labels[held.trained], [rest[:0]] * len(runs)).probabilities
     said[rest] = mean_probabilities(runs, inputs[rest], device)
-    return said
-
-
-def accuracy_said(run: Run, labels: Labels, rows: Labels) -> float | None:
-    """Share of these rows whose given label is the class that the run thinks likeliest; None if it failed."""
-    averaged = averaged_of(run)
-    if averaged is None:
-        return None
-    right = 0
-    for piece in pieces(len(rows), averaged.classifier.shape[1]):
-        some = rows[piece]
-        right += int((_said(averaged, some).argmax(1) == labels[some]).sum())
-    return right / len(rows)
+    elsewhere = elsewhere_of(said, labels)
+    scaled = as_if_held_out(elsewhere, held.trained, held.validated)
+    if scaled is elsewhere:
+        return Said(said, len(labels))
+    return Said(moved(said, labels, scaled), len(held.validated))
 
 
 def averaged_of(run: Run) -> Averaged | None:

@@ -2,17 +2,19 @@
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from noiselimit.audit.agreement import agreement_of, count_settings, mean_agreement
 from noiselimit.audit.choice import count_runs
 from noiselimit.audit.given import Given
 from noiselimit.audit.issues import Audit, Steering, audit_given
+from noiselimit.audit.learned import Learned, how_learned
 from noiselimit.audit.plan import DEFAULT, AuditPlan
-from noiselimit.audit.said import Labels, Probabilities, accuracy_said, mean_said, without_averages
+from noiselimit.audit.said import Labels, Probabilities, mean_said, without_averages
 from noiselimit.audit.sensible import check_data
 from noiselimit.cohort.device import find_device
 from noiselimit.data.examples import DataSet
@@ -33,6 +35,17 @@ class Judged:
     """All that were trained. Those in memory have handed over what they averaged: `averaged` is None."""
     counted: list[bool]
     """Which of them are in the mean; see `noiselimit.audit.choice`."""
+    learned: Learned = field(default_factory=Learned)
+    """Whether they learned enough to judge."""
+    known_from: int | None = None
+    """See `noiselimit.audit.amount.Amount`; None: all examples."""
+
+    def audit(self, given: Given, steering: Steering | None = None) -> Audit:
+        """What they say about these labels [n]."""
+        learned = self.learned
+        return audit_given(
+            given, self.pred_probs, steering, learned.warning, learned.note, known_from=self.known_from
+        )
 
 
 def audit_data(
@@ -40,7 +53,8 @@ def audit_data(
 ) -> tuple[Audit, Judged]:
     """Train and judge every label; `how` is what `judge` takes. Labels are numbers in the table."""
     judged = judge(data, plan, **how)
-    return audit_given(Given(data.examples.labels, None), judged.pred_probs, steering), judged
+    given = Given(data.examples.labels, None)
+    return judged.audit(given, steering), judged
 
 
 def judge(
@@ -60,8 +74,9 @@ def judge(
 
     Only `data.examples` are audited, by their given labels: the data's own test and validation parts are
     left alone. What a run says of an example is the mean of classifier and predictor over the second half of
-    the epochs, while they train: labels that they see are judged as well as those that are held out. Weights
-    of examples count as in any training. `many_classes` is as for `check_data`, the rest as for `train`.
+    the epochs, while they train; what it says of labels that it saw is brought to the scale of labels held
+    out where these look different. Weights of examples count as in any training. `many_classes` is as for
+    `check_data`, the rest as for `train`.
     """
     checked = check_data(data, many_classes=many_classes)
     there = np.flatnonzero(is_labelled(data.examples))
@@ -80,13 +95,20 @@ def judge(
         checkpoints=checkpoints,
         progress=progress,
     )
-    accuracies = [accuracy_said(run, examples.labels, _validation(run, len(examples))) for run in runs]
-    counted = count_runs(runs, accuracies, len(_validation(runs[0], len(examples))))
+    held_out = [_validation(run, len(examples)) for run in runs]
+    agreed = [agreement_of(run, examples.labels, rows) for run, rows in zip(runs, held_out, strict=True)]
+    counted = count_runs(runs, [None if one is None else one.share for one in agreed], len(held_out[0]))
     chosen = [run for run, counts in zip(runs, counted, strict=True) if counts]
-    probabilities = mean_said(chosen, len(examples), examples.classes)
+    rows = [part for part, counts in zip(held_out, counted, strict=True) if counts]
+    counting = [one for one, counts in zip(agreed, counted, strict=True) if counts and one is not None]
+    different = len(np.unique(np.concatenate(rows)))
+    learned = how_learned(chosen, mean_agreement(counting, different, count_settings(runs)))
+    said = mean_said(chosen, examples.labels, rows)
+    probabilities = said.probabilities
     if not whole:
         probabilities = _with_unlabelled(probabilities, there, data, chosen, device)
-    return Judged(probabilities, [without_averages(run) for run in runs], counted)
+    kept = [without_averages(run) for run in runs]
+    return Judged(probabilities, kept, counted, learned, said.known_from)
 
 
 def _validation(run: Run, examples: int) -> Labels:

@@ -38,6 +38,8 @@ def flagged_sentence(audit: Audit, asked: str = "") -> str:
     flagged = int(audit.table["is_label_issue"].sum())
     many = "No label is" if not flagged else "1 label is" if flagged == 1 else f"{flagged:,} labels are"
     why = f", as {asked} asks" if asked else ""
+    if audit.silent:
+        why = "; --budget N flags the N worst all the same"
     since = f", from a gap of {audit.threshold:.2f} on" if flagged and audit.threshold <= FARTHEST else ""
     return f"{many} flagged{why}{since}."
 

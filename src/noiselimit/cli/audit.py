@@ -13,6 +13,7 @@ from noiselimit.cli.options import (
     Device,
     Download,
     Graphs,
+    Ignore,
     Json,
     Kernels,
     Label,
@@ -40,6 +41,7 @@ def audit(
     label: Label = None,
     clean_label: CleanLabel = None,
     weight: Weight = None,
+    ignore: Ignore = None,
     data_dir: DataDir = None,
     download: Download = False,
     resize: Resize = None,
@@ -131,10 +133,12 @@ def audit(
     from noiselimit.cli.audit_text import print_answer, print_failures, print_places
     from noiselimit.cli.audit_unfinished import begin_to_write, has_begun_to_write, unfinished_folder
     from noiselimit.cli.news import download_news, print_notes, training_news
+    from noiselimit.cli.values import columns
     from noiselimit.cohort.device import find_device
     from noiselimit.cohort.pace import find_pace
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
+    from noiselimit.data.table_header import require_label
     from noiselimit.errors import InputError
     from noiselimit.noise import parse_noise
 
@@ -153,11 +157,15 @@ def audit(
     added = None if noise is None else parse_noise(noise)
     if added is not None and write is not None:
         raise InputError("--noise makes labels wrong that --write would copy: leave out one of them.")
+    require_label(Path(data), label)  # before its folder: that may be of the same command, typed right
     overwrite = overwrite or has_begun_to_write(folder, context.params)
     check_places(data, folder, write, fix, overwrite=overwrite)
     find_pace(kernels, graphs, find_device(device))  # says what is not there
     parse_interval(checkpoints)
-    reading = Reading(label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True)
+    left_out = columns("--ignore", ignore)
+    reading = Reading(
+        label, clean_label, weight, resize, skip_bad_images, keep_unlabelled=True, ignore=left_out
+    )
     with unfinished_folder(folder) as unfinished:
         examined = training_part(load_data(data, data_dir, download, download_news(quiet), reading))
         if noise is not None and added is not None:
@@ -183,9 +191,11 @@ def audit(
         answer = make_answer(found, judged, examined)
         print_failures(answer)
         if not as_json:
-            print_answer(answer, words(found, judged, examined, asked))
+            print_answer(answer, words(found, examined, asked))
         cleaned = None
         if write is not None:
+            if as_json and found.silent:  # it is refused, but what was found is told all the same
+                print(json.dumps({**answer, **written, "cleaned": None}, indent=2))
             cleaned = write_copy(Path(data), write, fix, found, examined, label, overwrite=overwrite)
     if as_json:
         print(json.dumps({**answer, **written, "cleaned": cleaned}, indent=2))

@@ -14,24 +14,29 @@ MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
 
 def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, Any]:
     """Everything but the places that were written to; nothing in it is NaN."""
+    from noiselimit.audit.inputs_used import inputs_used
     from noiselimit.audit.known import find_known
-    from noiselimit.audit.learned import warning
     from noiselimit.audit.quality import FARTHEST
 
-    known = find_known(audit, data)
+    known, told = find_known(audit, data), audit.warning is None
     return {
         "data": data.name,
         "audited_labels": audit.amount.examples,
         "classes": data.examples.classes,
-        "wrong_labels": audit.amount.wrong,
-        "wrong_share": audit.amount.rate,
-        "interval": list(audit.amount.interval),
+        "inputs": inputs_used(data),
+        "columns": None if data.table is None else [column.name for column in data.table.columns],
+        "remarks": list(data.notes),
+        "wrong_labels": audit.amount.wrong if told else None,
+        "wrong_share": audit.amount.rate if told else None,
+        "interval": list(audit.amount.interval) if told else None,
+        "known_from": audit.amount.known_from if told else None,
         "flagged": int(audit.table["is_label_issue"].sum()),
         "gap_threshold": audit.threshold if audit.threshold <= FARTHEST else None,
         "worst": _worst(audit, data),
-        "confusions": _confusions(audit, data.examples.class_names),
+        "confusions": _confusions(audit, data.examples.class_names) if told else [],
         "missing_labels": audit.missing.tolist(),
-        "warning": warning(judged.runs, judged.counted, data),
+        "warning": audit.warning,
+        "note": audit.note,
         "known": None if known is None else vars(known),
         "runs": [
             {
@@ -49,10 +54,10 @@ def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, 
     }
 
 
-def words(audit: "Audit", judged: "Judged", data: "DataSet", asked: str) -> list[str]:
+def words(audit: "Audit", data: "DataSet", asked: str) -> list[str]:
     """How many labels are wrong, how many are flagged, and what else there is to say, a sentence each."""
+    from noiselimit.audit.inputs_used import inputs_used
     from noiselimit.audit.known import find_known
-    from noiselimit.audit.learned import warning
     from noiselimit.audit.words import (
         UNTOLD,
         amount_sentence,
@@ -62,13 +67,14 @@ def words(audit: "Audit", judged: "Judged", data: "DataSet", asked: str) -> list
     )
 
     known = find_known(audit, data)
-    warned = warning(judged.runs, judged.counted, data)
     said = [
-        amount_sentence(audit.amount) if warned is None else UNTOLD,
-        warned,
+        amount_sentence(audit.amount) if audit.warning is None else UNTOLD,
+        audit.warning,
         flagged_sentence(audit, asked),
+        audit.note,
         missing_sentence(audit.missing.tolist()),
         None if known is None else known_sentence(known, int(audit.table["is_label_issue"].sum())),
+        f"Inputs: {inputs_used(data)}.",
     ]
     return [sentence for sentence in said if sentence]
 

@@ -65,10 +65,15 @@ def _worst(rows: Sequence[Mapping[str, Any]]) -> "Table":
         table.add_row(
             Text(plain(str(row.get("path", row["row"])))),
             *(Text(_short(row[name])) for name in ("given_label", "suggested_label")),
-            f"{row['label_quality']:.3f}",
+            quality(row["label_quality"]),
             *(["flagged" if row["is_label_issue"] else ""] if mixed else []),
         )
     return table
+
+
+def quality(value: float) -> str:
+    """0.123, and of what would round to nothing the size: the worst labels differ in that alone."""
+    return f"{value:.3f}" if value >= 0.0005 or value == 0 else f"{value:.0e}"
 
 
 def _confusions(found: Sequence[Mapping[str, Any]]) -> "Table":

@@ -11,7 +11,10 @@ from noiselimit.locks import file_lock
 
 
 def detection(
-    data: Annotated[str, names("Data sets in memory, by name or path.")] = "digits,mnist",
+    data: Annotated[
+        str,
+        names("Data sets in memory, by name or path; also breast_cancer, wine, overlapping and shapes."),
+    ] = "digits,mnist",
     noise: Annotated[
         str | None,
         names("As in training, and next:P: a label becomes the next class. [default: by the data]"),

@@ -4,7 +4,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noiselimit.cli.options import CleanLabel, DataDir, Download, Json, Label, Resize, SkipBadImages, names
+from noiselimit.cli.options import (
+    CleanLabel,
+    DataDir,
+    Download,
+    Ignore,
+    Json,
+    Label,
+    Resize,
+    SkipBadImages,
+    names,
+)
 from noiselimit.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +35,7 @@ def noise(
     download: Download = False,
     label: Label = None,
     clean_label: CleanLabel = None,
+    ignore: Ignore = None,
     resize: Resize = None,
     skip_bad_images: SkipBadImages = False,
     as_json: Json = False,
@@ -38,7 +49,7 @@ def noise(
 
     from noiselimit.cli.news import download_news, print_notes
     from noiselimit.cli.noise_table import print_preview
-    from noiselimit.cli.values import several
+    from noiselimit.cli.values import columns, several
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.noise import parse_noise, preview, preview_classes
@@ -57,7 +68,11 @@ def noise(
         found = {text: preview_classes(class_names, each) for text, each in noises.items()}
     else:
         reading = Reading(
-            label=label, clean_label=clean_label, resize=resize, skip_bad_images=skip_bad_images
+            label,
+            clean_label,
+            resize=resize,
+            skip_bad_images=skip_bad_images,
+            ignore=columns("--ignore", ignore),
         )
         data_set = load_data(data, data_dir, download, download_news(), reading)
         print_notes(data_set)

@@ -40,6 +40,12 @@ Weight = Annotated[
     str | None,
     typer.Option("--weight", metavar="COLUMN", help="Column that says how much each example counts."),
 ]
+Ignore = Annotated[
+    str | None,
+    typer.Option(
+        "--ignore", metavar="COLUMN,...", help="Columns to leave out, such as identifiers; see docs/data.md."
+    ),
+]
 Resize = Annotated[
     int | None, typer.Option("--resize", metavar="PIXELS", help="Bring pictures from files to this side.")
 ]

@@ -13,6 +13,7 @@ from noiselimit.cli.options import (
     Device,
     Download,
     Graphs,
+    Ignore,
     Json,
     Kernels,
     Label,
@@ -42,6 +43,7 @@ def train(
     label: Label = None,
     clean_label: CleanLabel = None,
     weight: Weight = None,
+    ignore: Ignore = None,
     resize: Resize = None,
     skip_bad_images: SkipBadImages = False,
     noise: Annotated[
@@ -155,7 +157,7 @@ def train(
     from noiselimit.checkpoints.interval import parse_interval
     from noiselimit.cli.news import download_news, print_notes, training_news
     from noiselimit.cli.tables import print_choice, print_runs
-    from noiselimit.cli.values import several
+    from noiselimit.cli.values import columns, several
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
@@ -203,7 +205,8 @@ def train(
         raise InputError("--resume brings all options of the training: leave out --config.")
     parse_interval(checkpoints)
     refuse_idle(grid(**choices), choices)  # what is typed wrong is said before anything large is read
-    reading = Reading(label, clean_label, weight, resize, skip_bad_images)
+    left_out = columns("--ignore", ignore)
+    reading = Reading(label, clean_label, weight, resize, skip_bad_images, ignore=left_out)
     data_set = load_data(data, data_dir, download, download_news(quiet), reading)
     print_notes(data_set)
     specs = grid(**{**data_set.defaults, **choices})

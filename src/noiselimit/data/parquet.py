@@ -9,8 +9,9 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
 
+from noiselimit.data.parquet_footer import row_groups
 from noiselimit.data.parquet_pages import DIFFERENCES, LENGTHS, pages
-from noiselimit.data.sizes import require_modest
+from noiselimit.data.sizes import require_few_columns, require_modest
 from noiselimit.errors import InputError
 from noiselimit.opening import require_regular
 
@@ -38,8 +39,9 @@ def read_parquet(path: Path) -> pyarrow.Table:
     require_regular(path)
     with pyarrow.parquet.ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
+    require_few_columns(path, metadata.num_columns)
     for field in schema:
-        if pyarrow.types.is_nested(field.type):
+        if pyarrow.types.is_nested(getattr(field.type, "storage_type", field.type)):
             raise InputError(
                 f"{path}: column '{field.name}' has type {str(field.type)[:40]}; give numbers or text, or "
                 "remove the column."
@@ -72,17 +74,19 @@ def _require_modest_pages(
     path: Path, metadata: pyarrow.parquet.FileMetaData, schema: pyarrow.Schema
 ) -> _Columns:
     """Refuse what would fill the memory, before any page is unpacked."""
+    groups = row_groups(path)
+    if {metadata.num_columns, *(len(group.chunks) for group in groups)} != {len(schema)}:
+        raise ValueError("columns are missing")
     cells: Counter[tuple[int, int]] = Counter()
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group)
-        for place, kind in enumerate(schema.types):
-            width = max(_width(kind), metadata.schema.column(place).length)
-            cells[group, place] = max(rows.num_rows, rows.column(place).num_values) * width
+    for place, kind in enumerate(schema.types):
+        width = max(_width(kind), metadata.schema.column(place).length)
+        for number, group in enumerate(groups):
+            cells[number, place] = max(group.rows, group.chunks[place].values) * width
     require_modest(path, cells.total())
     unpacked: Counter[tuple[int, int]] = Counter()
     encodings: dict[int, set[int | None]] = defaultdict(set)
-    for group, place, page in pages(path, metadata):
-        unpacked[group, place] += page.unpacked
+    for number, place, page in pages(path, groups):
+        unpacked[number, place] += page.unpacked
         encodings[place].add(page.encoding)
     require_modest(path, (cells | unpacked).total())
     plain = {
@@ -92,8 +96,7 @@ def _require_modest_pages(
         and (encodings[place] & {LENGTHS, DIFFERENCES} or not _can_be_numbered(kind))
     }
     growing = {place for place in plain if encodings[place] & {None, DIFFERENCES}}
-    groups = range(metadata.num_row_groups)
-    longest = sum(max(unpacked[group, place] for group in groups) for place in growing)
+    longest = sum(max(unpacked[number, place] for number in range(len(groups))) for place in growing)
     return _Columns(frozenset(plain), longest)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from noiselimit.errors import InputError
 
-TABLES = frozenset({"label", "clean_label", "weight"})
+TABLES = frozenset({"label", "clean_label", "weight", "ignore"})
 PICTURES = frozenset({"resize", "skip_bad_images"})
 LARGEST_SIDE = 2048
 """In pixels: a batch of larger squares would fill the memory."""
@@ -28,8 +28,13 @@ class Reading:
     keep_unlabelled: bool = False
     """Keep rows without a label, with −1 for one, instead of refusing the data: for audits. Data in which
     no label can be missing, such as class folders, are read as ever."""
+    ignore: tuple[str, ...] = ()
+    """Columns of a table that are left out, such as row numbers or what was made from the label."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.ignore, str):  # whose letters would pass for columns
+            raise InputError(f"ignore is {self.ignore!r}: give a list of names of columns.")
+        object.__setattr__(self, "ignore", tuple(self.ignore))
         side = self.resize
         if side is not None and (type(side) is not int or not 1 <= side <= LARGEST_SIDE):
             raise InputError(f"--resize is {side}: give a whole number of pixels from 1 to {LARGEST_SIDE}.")

@@ -1,8 +1,8 @@
 """Tables from files: CSV (separated by comma, semicolon or tab, in UTF-8) and Parquet."""
 
-import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,18 @@ import pyarrow.csv
 from noiselimit.data.columns import Categorical
 from noiselimit.data.examples import DataSet
 from noiselimit.data.frame import frame_data_set
+from noiselimit.data.left_out import no_column, without_ignored
 from noiselimit.data.parquet import DAMAGED, read_parquet
 from noiselimit.data.reading import Reading
+from noiselimit.data.sizes import require_few_columns
 from noiselimit.data.table import Table, require_distinct_names
+from noiselimit.data.telling_columns import by_option, column_notes
 from noiselimit.errors import InputError
 from noiselimit.opening import open_regular, require_regular
 
 HEADER_BYTES = 2**16  # where the separator is looked for
+LONGEST_HEADER = 2**24  # where columns are counted
+QUOTED = re.compile(rb'"[^"]*"')
 NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
 
 
@@ -28,9 +33,11 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     """The examples in a table: one row each, and a column of labels among those of the inputs.
 
     Labels are in the column called 'label' where the reading names no other, clean ones likewise in
-    'clean_label' if there is one; weights only where a column is named.
+    'clean_label' if there is one; weights only where a column is named. Notes tell of columns that had
+    better be left out.
     """
     frame = _read_frame(path)
+    frame, left_out = without_ignored(frame, reading, path)
     has_clean = reading.clean_label is not None or "clean_label" in frame.columns
     wanted = {
         "label": reading.label or "label",
@@ -40,7 +47,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     names = [name for name in wanted.values() if name is not None]
     for option, name in wanted.items():
         if name is not None and name not in frame.columns:
-            raise _no_column(path, option, name, [c for c in frame.columns if c not in names])
+            raise no_column(path, option, name, [c for c in frame.columns if c not in names])
         if names.count(name or "") > 1:
             raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
     columns = {option: None if name is None else frame.pop(name) for option, name in wanted.items()}
@@ -53,9 +60,10 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
+    notes = (*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
     del frame, columns
     _give_back()
-    return data
+    return replace(data, notes=notes)
 
 
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
@@ -119,11 +127,13 @@ def _with_index(content: pyarrow.Table) -> pyarrow.Table:
 
 
 def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
+    mark = separator(path)
+    require_few_columns(path, _columns(path, mark))
     require_regular(path)
     return pyarrow.csv.read_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
-        parse_options=pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types={name: pyarrow.string() for name in text_columns},
             true_values=[],  # else 'true' and 'True' would be one name here and two in a column with more
@@ -138,12 +148,12 @@ def separator(path: Path) -> str:
         return "\t"
     with open_regular(path) as file:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
-    unquoted = re.sub(rb'"[^"]*"', b"", header[0]) if header else b""
+    unquoted = re.sub(QUOTED, b"", header[0]) if header else b""
     return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))
 
 
-def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
-    close = difflib.get_close_matches(name, others, n=1)
-    remedy = f"did you mean --{option} {close[0]}?" if close else f"name one with --{option}."
-    shown = ", ".join(others[:20]) + (", …" if len(others) > 20 else "")
-    return InputError(f"{path}: there is no column '{name}' but {shown or 'no other'}; {remedy}")
+def _columns(path: Path, mark: str) -> int:
+    """How many there are, by the line of their names, which may have line ends in quotes."""
+    with open_regular(path) as file:
+        unquoted = re.sub(QUOTED, b"", file.read(LONGEST_HEADER)).lstrip(b"\r\n")
+    return 1 + next(iter(unquoted.splitlines()), b"").count(mark.encode())

@@ -40,18 +40,18 @@ def _fit(name: str, values: "pd.Series[Any]", source: str) -> Numeric | Categori
     if not isinstance(values.dtype, pd.CategoricalDtype):  # there the user has said that they are names
         _refuse_spoilt_numbers(codes, texts, column)
         if len(texts) > FEW and 2 * len(texts) > len(codes) and _are_sentences(texts):
-            raise _needs_embedding(column)
+            raise _needs_embedding(column, name)
         if len(texts) > SURELY_NAMES and 2 * len(texts) > len(codes):
             raise InputError(
                 f"{column} has {len(texts)} different values in {len(codes)} rows and looks like an "
-                "identifier; remove it."
+                f"identifier; remove it (--ignore {name!r})."
             )
     if len(texts) > MOST_CATEGORIES:
         if _are_sentences(texts):
-            raise _needs_embedding(column)
+            raise _needs_embedding(column, name)
         raise InputError(
             f"{column} has {len(texts)} different values, more than {MOST_CATEGORIES}; "
-            "join the rare ones or remove the column."
+            f"join the rare ones or remove the column (--ignore {name!r})."
         )
     return Categorical(name, tuple(texts))
 
@@ -61,11 +61,11 @@ def _are_sentences(texts: list[str]) -> bool:
     return 2 * sum(len(text.split()) >= WORDS or len(text) >= LONG for text in texts) > len(texts)
 
 
-def _needs_embedding(column: str) -> InputError:
+def _needs_embedding(column: str, name: str) -> InputError:
     return InputError(
         f"{column} holds text, which must become numbers first; embed it, as with "
         "SentenceTransformer('all-MiniLM-L6-v2').encode(texts) of sentence-transformers, and save these as X "
-        "and the labels as y with numpy.savez, or remove the column."
+        f"and the labels as y with numpy.savez, or remove the column (--ignore {name!r})."
     )
 
 

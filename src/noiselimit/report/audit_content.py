@@ -42,10 +42,10 @@ class AuditReport:
     flagged: str
     """How many labels are flagged and why so many, in words."""
     explanation: str
-    """What the estimate and its interval mean."""
+    """What the estimate and its interval mean; empty where there is none."""
     class_names: Sequence[str]
     transition: npt.NDArray[np.floating] | None
-    """P(given | right) [C right, C given]; None where there are too many classes to draw."""
+    """P(given | right) [C right, C given]; None where there are too many classes to draw, or no estimate."""
     confusions: Sequence[Confusion]
     """The largest, largest first."""
     gaps_kept: npt.NDArray[np.floating]

@@ -27,9 +27,11 @@ def made_up(training: str, labelled: Labelled, quality: float = 0.5) -> Arrays:
         sets = np.arange(len(own)) % 11 == np.array([[0], [1]])
         return {"margins": np.where(sets, 0.2, own)[:, None].repeat(3, 1), "sets": sets}
     if training in ("folds", "plain"):
-        return {"last": table, "stopped": table[:, :], "best_epochs": np.array([2])}
+        found = {"last": table, "stopped": table[:, :], "best_epochs": np.array([2])}
+        return {**found, "averaged": table} if training == "folds" else found
     seen = np.arange(len(own)) % 5 > 0
-    return {"probabilities": table, "seen": seen, "trained": np.array("[]")}
+    words = {"trained": np.array("[]"), "warning": np.array(""), "known_from": np.array(len(own))}
+    return {"probabilities": table, "seen": seen, **words}
 
 
 @pytest.fixture

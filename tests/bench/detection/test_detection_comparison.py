@@ -43,7 +43,12 @@ def test_every_tool_has_its_figures(trained: list[tuple[str, str]]) -> None:
     assert row["methods"].keys() == TRAINED.keys()
     assert row["wrong"] == pytest.approx(load_problem(PROBLEMS[0]).wrong.mean())
     assert row["methods"]["ours-default"]["auroc"] == 1.0
-    assert row["methods"]["ours-default"]["auroc_held_out"] == 1.0
+    for part in ("seen", "held_out"):
+        assert row["methods"]["ours-default"][f"auroc_{part}"] == 1.0
+        assert 0 <= row["methods"]["ours-default"][f"recall_{part}"] <= 1
+        assert 0 <= row["methods"]["ours-default"][f"false_positives_{part}"] <= 1
+    assert row["methods"]["folds-averaged"]["auroc"] == 1.0
+    assert "auroc_seen" not in row["methods"]["folds-averaged"]  # all are held out
     assert row["methods"]["aum-stopped"]["auroc"] == 1.0  # two good epochs, before a bad one
     assert row["methods"]["aum-last"]["auroc"] == 1.0
     assert row["methods"]["aum-last"]["f1"] is not None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from noiselimit.bench.detection.made_data import MADE
 from noiselimit.bench.detection.problem import Problem, check_noise, load_problem
 from noiselimit.bench.detection.wanted import chosen_problems
 from noiselimit.data.digits import digits
@@ -50,6 +51,23 @@ def test_what_is_no_noise_is_said_early(text: str) -> None:
         check_noise(text)
     with pytest.raises(InputError):
         chosen_problems(["digits"], ["none", text], [0])
+
+
+def test_data_that_are_made_here() -> None:
+    problem = load_problem(Problem("overlapping", "uniform:0.1", 1))
+    assert 0.07 < problem.wrong.mean() < 0.13
+    assert not load_problem(Problem("overlapping", "none", 1)).wrong.any()
+    other = load_problem(Problem("overlapping", "none", 2)).data.examples.inputs
+    assert not np.array_equal(np.asarray(problem.data.examples.inputs), np.asarray(other))
+    usual = chosen_problems(["wine", "shapes"], None, [0])
+    assert [(each.data, each.noise, each.examples) for each in usual] == [
+        ("wine", "uniform:0.1", None),
+        ("wine", "none", None),
+        ("shapes", "uniform:0.1", None),
+        ("shapes", "none", None),
+    ]
+    for quick in chosen_problems(list(MADE), ["none"], [0], quick=True):
+        assert len(load_problem(quick).clean) == quick.examples
 
 
 def test_usual_problems() -> None:

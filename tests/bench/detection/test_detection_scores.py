@@ -15,6 +15,7 @@ from noiselimit.bench.detection.scores import (
     flagging,
     loss,
     normalized_margin,
+    rates,
     self_confidence,
 )
 from noiselimit.bench.detection.threshold import below_threshold
@@ -68,6 +69,13 @@ def test_flagging() -> None:
     found = flagging(flags, 0.75, wrong)
     assert found == {"f1": 0.5, "flagged": 0.5, "noise_rate": 0.75, "noise_rate_error": 0.25}
     assert flagging(flags, 0.1, np.zeros(4, bool))["f1"] is None
+
+
+def test_rates_of_a_part() -> None:
+    wrong, flags = np.array([True, True, False, False, False]), np.array([True, False, True, False, False])
+    assert rates(flags, wrong) == {"recall": 0.5, "false_positives": pytest.approx(1 / 3)}
+    assert rates(flags, np.zeros(5, bool)) == {"recall": None, "false_positives": 0.4}
+    assert rates(flags, np.ones(5, bool)) == {"recall": 0.4, "false_positives": None}
 
 
 @settings(deadline=None)  # the first call imports cleanlab

@@ -69,6 +69,16 @@ def test_what_is_held_out_teaches_nothing(blobs: DataSet, monkeypatch: pytest.Mo
     assert np.delete(changed, apart).all()
 
 
+def test_the_mean_of_the_second_half_of_the_epochs(blobs: DataSet) -> None:
+    """Of two epochs that is the last; of three, both of the last two, as a shorter training leaves it."""
+    how = [dataclasses.replace(HOW, epochs=epochs) for epochs in (1, 2, 3)]
+    one, two, three = (cross_validate(blobs, 0, each) for each in how)
+    for shorter in (one, two):
+        assert np.array_equal(shorter["averaged"], shorter["last"])
+    np.testing.assert_allclose(three["averaged"], (two["last"] + three["last"]) / 2, atol=1e-6)
+    assert not np.array_equal(three["averaged"], three["last"])
+
+
 def test_margins_of_every_epoch(blobs: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """With weights that stand still and one batch for all, every epoch has the first network's margins."""
     still = dataclasses.replace(HOW.spec(blobs, 0), learning_rate=1e-30, batch_size=256)

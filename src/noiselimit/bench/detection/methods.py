@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from noiselimit.audit.issues import audit_probabilities
+from noiselimit.audit.given import Given
+from noiselimit.audit.issues import Audit, audit_given, audit_probabilities
 from noiselimit.bench.detection.cleanlab_says import cleanlab_issues, has_cleanlab
 from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.scores import (
     Flags,
+    Floats,
     Labels,
     Probabilities,
     area_under_margin,
@@ -18,6 +20,7 @@ from noiselimit.bench.detection.scores import (
     flagging,
     loss,
     normalized_margin,
+    rates,
     self_confidence,
 )
 from noiselimit.bench.detection.threshold import below_threshold
@@ -30,10 +33,12 @@ TRAINED = {
     "aum-last": ("margins",),
     "aum-stopped": ("margins", "plain"),
     **{f"ce-loss-{when}": ("plain",) for when in WHEN},
+    "folds-averaged": ("folds",),
     "ours-default": ("default",),
     "ours-fast": ("fast",),
 }
-"""Method → the trainings that it needs, whose seconds add up."""
+"""Method → the trainings that it needs, whose seconds add up. `folds-averaged` is no tool, but shows what
+LIMIT is worth: our score and count, of the folds' probabilities, averaged over epochs as ours are."""
 
 
 def entries(found: Mapping[str, Arrays], given: Labels, wrong: Flags) -> dict[str, Entry]:
@@ -49,6 +54,8 @@ def _entry(method: str, found: Mapping[str, Arrays], given: Labels, wrong: Flags
     tool, _, rest = method.partition("-")
     if tool == "ours":
         return _ours(found[rest], given, wrong)
+    if tool == "folds":
+        return _judged(audit_probabilities(given, found["folds"][rest]), wrong)
     if tool == "aum":
         return _aum(found, None if rest == "last" else int(found["plain"]["best_epochs"][0]), wrong)
     rank, _, when = rest.rpartition("-")
@@ -77,14 +84,41 @@ def cleanlab_entry(probabilities: Probabilities, given: Labels, wrong: Flags) ->
 
 def _ours(found: Arrays, given: Labels, wrong: Flags) -> Entry:
     """The product itself; beside it, whether examples that were seen in training are judged worse."""
-    audit = audit_probabilities(given, found["probabilities"])
-    gaps = audit.table["gap"].to_numpy(np.float64)
+    warning = str(found["warning"]) or None  # then the audit flags nothing
+    known_from = int(found["known_from"])
+    audit = audit_given(Given(given, None), found["probabilities"], warning=warning, known_from=known_from)
     seen = found["seen"].astype(np.bool_)
     return {
-        **detection(gaps, wrong),
-        **flagging(audit.table["is_label_issue"].to_numpy(np.bool_), audit.amount.rate, wrong),
-        "auroc_seen": detection(gaps[seen], wrong[seen])["auroc"],
-        "auroc_held_out": detection(gaps[~seen], wrong[~seen])["auroc"],
-        "interval": list(audit.amount.interval),
+        **_judged(audit, wrong),
+        **_part(audit, wrong, seen, "seen"),
+        **_part(audit, wrong, ~seen, "held_out"),
         "trained": json.loads(str(found["trained"])),
+        "warning": warning,
+        "known_from": known_from,
     }
+
+
+def _judged(audit: Audit, wrong: Flags) -> Entry:
+    """Figures of all examples together."""
+    gaps, flags = _gaps_and_flags(audit)
+    told: Entry = {
+        **detection(gaps, wrong),
+        **flagging(flags, audit.amount.rate, wrong),
+        "interval": list(audit.amount.interval),
+    }
+    if audit.warning is not None:  # then it gives no number
+        del told["noise_rate"], told["noise_rate_error"], told["interval"]
+    return told
+
+
+def _part(audit: Audit, wrong: Flags, part: Flags, name: str) -> Entry:
+    """Figures of some examples, by the same scores and the same flags."""
+    gaps, flags = _gaps_and_flags(audit)
+    found = {"auroc": detection(gaps[part], wrong[part])["auroc"], **rates(flags[part], wrong[part])}
+    return {f"{figure}_{name}": value for figure, value in found.items()}
+
+
+def _gaps_and_flags(audit: Audit) -> tuple[Floats, Flags]:
+    """[n] each."""
+    table = audit.table
+    return table["gap"].to_numpy(np.float64), table["is_label_issue"].to_numpy(np.bool_)

@@ -10,7 +10,7 @@ from noiselimit.bench.detection.cohort import train_together
 from noiselimit.bench.detection.folds import FOLDS, fold_splits
 from noiselimit.bench.detection.how import How
 from noiselimit.bench.detection.threshold import add_class, threshold_sets
-from noiselimit.bench.detection.watches import make_last_held_out, make_margins
+from noiselimit.bench.detection.watches import make_held_out, make_margins
 from noiselimit.cohort.prepare import prepare
 from noiselimit.data.examples import DataSet
 from noiselimit.split import Split
@@ -19,16 +19,17 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def cross_validate(data: DataSet, seed: int, how: How) -> Arrays:
-    """`last` and `stopped` [n, C]: held-out probabilities after the last epoch, and after that epoch of each
-    fold in which it predicted its held-out given labels best."""
+    """`last`, `averaged` and `stopped` [n, C]: held-out probabilities after the last epoch, their mean over
+    the second half of the epochs, and those after that epoch of each fold in which it predicted its held-out
+    given labels best."""
     specs = [how.spec(data, seed * FOLDS + fold) for fold in range(FOLDS)]
     splits = fold_splits(data.examples.labels, seed)
     shape = len(data.examples), data.examples.classes
-    found = {"last": np.empty(shape, np.float32), "stopped": np.empty(shape, np.float32)}
+    found = {name: np.empty(shape, np.float32) for name in ("last", "averaged", "stopped")}
     epochs = np.zeros(FOLDS, np.int64)
-    for fold, row in enumerate(train_together(specs, splits, data, how, make_last_held_out)):
+    for fold, row in enumerate(train_together(specs, splits, data, how, make_held_out)):
         apart = splits[fold].validation
-        found["last"][apart] = row.watched.numpy()
+        found["last"][apart], found["averaged"][apart] = row.watched.numpy()
         found["stopped"][apart] = row.best["validation"].classifier.numpy()
         epochs[fold] = row.best_epoch
     return {**found, "best_epochs": epochs}
@@ -38,11 +39,11 @@ def train_plainly(data: DataSet, seed: int, how: How) -> Arrays:
     """`last` and `stopped` [n, C] of one run that keeps the audit's validation part apart."""
     spec = how.spec(data, seed)
     split = prepare(spec, data).split
-    (row,) = train_together([spec], [split], data, how, make_last_held_out)
+    (row,) = train_together([spec], [split], data, how, make_held_out)
     shape = len(data.examples), data.examples.classes
     last, stopped = np.empty(shape, np.float32), np.empty(shape, np.float32)
     assert row.last is not None
-    last[split.train], last[split.validation] = row.last.classifier.numpy(), row.watched.numpy()
+    last[split.train], last[split.validation] = row.last.classifier.numpy(), row.watched[0].numpy()
     for name, part in (("train", split.train), ("validation", split.validation)):
         stopped[part] = row.best[name].classifier.numpy()
     return {"last": last, "stopped": stopped, "best_epochs": np.array([row.best_epoch])}

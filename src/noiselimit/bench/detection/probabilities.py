@@ -15,7 +15,7 @@ from noiselimit.data.npz import UNREADABLE, read_arrays
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file, write_json
 
-KEPT = {"folds": WHEN, "default": ("probabilities", "seen"), "fast": ("probabilities", "seen")}
+KEPT = {"folds": (*WHEN, "averaged"), "default": ("probabilities", "seen"), "fast": ("probabilities", "seen")}
 """Training → which of its arrays are kept: 2 bytes × examples × classes for each table of probabilities."""
 
 

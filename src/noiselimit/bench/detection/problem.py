@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from noiselimit.bench.detection.made_data import MADE
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.labels import Labels
 from noiselimit.data.lazy import LazyInputs
@@ -20,8 +21,8 @@ NEXT = "next:"
 
 @dataclass(frozen=True)
 class Problem:
-    """What the tools are given. The seed draws the noise, the examples where they are some of many, and all
-    that trains."""
+    """What the tools are given. The seed draws the noise, the examples where they are some of many or made
+    here, and all that trains."""
 
     data: str
     noise: str
@@ -59,7 +60,8 @@ class Labelled:
 
 def load_problem(problem: Problem) -> Labelled:
     """Read the data and draw the noise."""
-    data = load_data(problem.data, problem.data_dir)
+    made = MADE.get(problem.data)
+    data = load_data(problem.data, problem.data_dir) if made is None else made(problem.seed)
     examples = data.examples
     if isinstance(examples.inputs, LazyInputs):
         raise InputError(f"data is {problem.data}, whose pictures are read from files: take data in memory.")

@@ -18,6 +18,9 @@ from noiselimit.training import circumstances
 
 KIND = "noiselimit bench detection"
 SCHEMA = 1
+JUDGING = 2
+"""Raised where audits with the same settings come to judge otherwise. 2: examples seen in training are
+brought to the scale of those held out."""
 Content = dict[str, Any]
 REMEDY = "name one that 'noiselimit bench detection' wrote"
 
@@ -44,8 +47,9 @@ def begin_content(how: How, *, quick: bool) -> Content:
 
 def current_plans() -> dict[str, Any]:
     """What our audits are set to, as JSON has it: rows of other settings are rows of another audit."""
-    plans: dict[str, Any] = json.loads(json.dumps({"default": asdict(DEFAULT), "fast": asdict(FAST)}))
-    return plans
+    plans = {"default": asdict(DEFAULT), "fast": asdict(FAST), "judging": JUDGING}
+    found: dict[str, Any] = json.loads(json.dumps(plans))
+    return found
 
 
 def read_detection(path: Path) -> Content:

@@ -66,3 +66,14 @@ def flagging(flags: Flags, noise_rate: float, wrong: Flags) -> dict[str, float |
         "noise_rate": noise_rate,
         "noise_rate_error": noise_rate - float(wrong.mean()),
     }
+
+
+def rates(flags: Flags, wrong: Flags) -> dict[str, float | None]:
+    """`recall`: the share of wrong labels that is flagged; `false_positives`: that of right ones.
+
+    None where there are none of them.
+    """
+    return {
+        "recall": float(flags[wrong].mean()) if wrong.any() else None,
+        "false_positives": float(flags[~wrong].mean()) if not wrong.all() else None,
+    }

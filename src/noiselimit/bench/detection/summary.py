@@ -8,7 +8,14 @@ from typing import Any
 from noiselimit.bench.detection.methods import TRAINED
 
 Row = Mapping[str, Any]
-FIGURES = ("auroc", "auprc", "f1", "noise_rate_error", "flagged", "auroc_seen", "auroc_held_out")
+BY_PART = ("auroc", "recall", "false_positives")
+PARTS = ("seen", "held_out")
+FIGURES = (
+    *("auroc", "auprc", "f1", "noise_rate_error", "flagged"),
+    *(f"{figure}_{part}" for figure in BY_PART for part in PARTS),
+)
+ABLATION = "folds-averaged"
+"""No tool: our score on what the cross-validation says."""
 COSTS = ("seconds", "cpu_seconds", "peak_memory")
 
 
@@ -50,6 +57,11 @@ class Summary:
 def is_ours(method: str) -> bool:
     """Whether it is one of our audits."""
     return method.startswith("ours-")
+
+
+def is_peer(method: str) -> bool:
+    """Whether it is somebody else's tool."""
+    return not is_ours(method) and method != ABLATION
 
 
 def summarise(rows: Sequence[Row]) -> list[Summary]:

@@ -22,7 +22,8 @@ from noiselimit.split import split_examples
 
 def _ours(plan: AuditPlan) -> Callable[[DataSet, int, How], Arrays]:
     def train(data: DataSet, seed: int, how: How) -> Arrays:
-        """`probabilities` [n, C] by which the audit judges, and `seen` [n]: in training or held out."""
+        """`probabilities` [n, C] by which the audit judges; `seen` [n]: in training or held out; and its
+        words."""
         # Epochs that everybody trains are the usual ones of these data; an audit may take a share of them.
         usual = {} if how.epochs is None else {"epochs": how.epochs}
         judged = judge(
@@ -35,7 +36,13 @@ def _ours(plan: AuditPlan) -> Callable[[DataSet, int, How], Arrays]:
         )
         seen = np.zeros(len(data.examples), np.bool_)
         seen[split_examples(len(seen), seed, validation_share=plan.validation_share).train] = True
-        return {"probabilities": judged.pred_probs, "seen": seen, "trained": np.array(_trained(judged))}
+        return {
+            "probabilities": judged.pred_probs,
+            "seen": seen,
+            "trained": np.array(_trained(judged)),
+            "warning": np.array(judged.learned.warning or ""),
+            "known_from": np.array(judged.known_from),
+        }
 
     return train
 

@@ -1,4 +1,4 @@
-"""What the peers need to hear of a training: margins of every epoch, or held-out scores of the last one."""
+"""What the peers need to hear of a training: margins of every epoch, or held-out scores of the last ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from noiselimit.cohort.averages import is_averaged
 from noiselimit.cohort.block_data import BlockData
 from noiselimit.cohort.outcome import Scores
 from noiselimit.spec import RunSpec
@@ -69,42 +70,53 @@ def make_margins(
 
 
 @dataclass(frozen=True, eq=False)
-class LastHeldOut:
-    """The classifier's probabilities of the validation part after the last epoch."""
+class HeldOut:
+    """The classifier's probabilities of the validation part after the last epoch, and their mean over the
+    second half of the epochs, which is validated anyway."""
 
     found: Tensor
-    """float32 [K, v, C]"""
+    """float32 [2, K, v, C]: the last ones, and sums."""
+    counts: Tensor
+    """float32 [K]: 1 in rows whose second half has begun, else 0."""
+    times: Tensor
+    """float32 [K]: epochs that were added."""
 
     def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
-        """Training steps are not heard."""
+        """The following validation is of this epoch."""
+        self.counts.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
+        self.times.add_(self.counts)
 
     def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
-        """In the last epoch of any of the runs."""
-        return any(epoch == spec.epochs for spec in specs)
+        """In the second half of any of the runs."""
+        return any(is_averaged(spec, epoch) for spec in specs)
 
     def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         """Training steps are not heard."""
 
     def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
-        """Keep the softmaxes at these positions [K, B]."""
+        """Keep and add the softmaxes at these positions [K, B]."""
         there = positions[:, :, None].expand(logits.shape)
-        self.found.scatter_(1, there, logits.softmax(-1, dtype=torch.float32))
+        said = logits.softmax(-1, dtype=torch.float32)
+        self.found[0].scatter_(1, there, said)
+        self.found[1].scatter_add_(1, there, said * self.counts[:, None, None])
 
     def of_row(self, row: int, last: Scores) -> Tensor:
-        """[v, C]"""
-        return self.found[row].cpu()
+        """[2, v, C]: last and averaged."""
+        final, added = self.found[:, row].cpu()
+        return torch.stack([final, added / self.times[row].cpu()])
 
     def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
         """What was found of a row."""
-        return {"found": self.found[row]}
+        return {"found": self.found[:, row], "times": self.times[row]}
 
-    def keep(self, rows: Sequence[int]) -> "LastHeldOut":
+    def keep(self, rows: Sequence[int]) -> "HeldOut":
         """These rows alone."""
-        return LastHeldOut(self.found[rows])
+        return HeldOut(self.found[:, rows], self.counts[rows], self.times[rows])
 
 
-def make_last_held_out(
+def make_held_out(
     specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
-) -> LastHeldOut:
+) -> HeldOut:
     """For a block that shall be watched so."""
-    return LastHeldOut(torch.zeros(len(specs), len(data.validation), classes, device=device))
+    room = torch.zeros(2, len(specs), len(data.validation), classes, device=device)
+    return HeldOut(room, torch.zeros(len(specs), device=device), torch.zeros(len(specs), device=device))

@@ -1,0 +1,99 @@
+"""Examples that were trained on are brought to the scale of those held out, and only where they differ."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+from sklearn.metrics import roc_auc_score
+
+from noiselimit.audit.as_if_held_out import FEWEST, LIKELY, as_if_held_out, elsewhere_of, moved
+
+
+def draw(count: int, wrong: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """What an unbiased network says: (elsewhere [n], wrong [n])."""
+    generator = np.random.default_rng(seed)
+    is_wrong = generator.random(count) < wrong
+    return np.where(is_wrong, generator.beta(8, 3, count), generator.beta(2, 9, count)), is_wrong
+
+
+def test_memorised_labels_regain_their_place() -> None:
+    elsewhere, wrong = draw(1_000, 0.2, 0)
+    rows = np.arange(1_000)
+    seen, held_out = rows[:800], rows[800:]
+    memorised = elsewhere.copy()
+    memorised[seen] *= 0.15
+    scaled = as_if_held_out(memorised, seen, held_out)
+    assert roc_auc_score(wrong, memorised) < 0.95
+    assert roc_auc_score(wrong, scaled) == pytest.approx(roc_auc_score(wrong, elsewhere), abs=0.003)
+    assert np.mean(scaled[seen] > 0.5) == pytest.approx(np.mean(scaled[held_out] > 0.5), abs=0.005)
+    np.testing.assert_array_equal(scaled[held_out], elsewhere[held_out])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_parts_that_look_alike_are_left_alone(seed: int) -> None:
+    elsewhere, _ = draw(1_000, 0.2, seed)
+    rows = np.arange(1_000)
+    assert as_if_held_out(elsewhere, rows[200:], rows[:200]) is elsewhere
+
+
+def test_too_few_say_nothing() -> None:
+    elsewhere = np.linspace(0, 0.01, 500)
+    elsewhere[: FEWEST - 1] = 1.0
+    rows = np.arange(500)
+    assert as_if_held_out(elsewhere, rows[FEWEST - 1 :], rows[: FEWEST - 1]) is elsewhere
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32), st.integers(50, 300), st.integers(FEWEST, 300), st.booleans())
+def test_seen_examples_keep_order_and_ties(seed: int, trained: int, apart: int, ties: bool) -> None:
+    generator = np.random.default_rng(seed)
+    elsewhere = np.concatenate([generator.beta(1, 20, trained), generator.beta(2, 2, apart)])
+    if ties:
+        elsewhere = elsewhere.round(2)
+    seen, held_out = np.arange(trained), np.arange(trained, trained + apart)
+    scaled = as_if_held_out(elsewhere, seen, held_out)
+    order = np.argsort(elsewhere[seen], kind="stable")
+    assert (np.diff(scaled[seen][order]) >= 0).all()
+    same = np.diff(elsewhere[seen][order]) == 0
+    assert (np.diff(scaled[seen][order])[same] == 0).all()
+    assert elsewhere[held_out].min() <= scaled[seen].min()
+    assert scaled[seen].max() <= elsewhere[held_out].max()
+
+
+@given(st.integers(0, 2**32), st.integers(2, 6))
+def test_probability_moves_between_the_given_class_and_all_others(seed: int, classes: int) -> None:
+    generator = np.random.default_rng(seed)
+    said = generator.dirichlet(np.full(classes, 0.3), 20).astype(np.float32)
+    labels = generator.integers(0, classes, 20)
+    target = generator.random(20)
+    result = moved(said, labels, target)
+    np.testing.assert_allclose(result.sum(1), 1, atol=1e-5)
+    nothing = elsewhere_of(said, labels) == 0
+    np.testing.assert_allclose(elsewhere_of(result, labels)[~nothing], target[~nothing], atol=1e-5)
+    assert (elsewhere_of(result, labels)[nothing] == 0).all()
+    rest = np.arange(classes) != labels[:, np.newaxis]
+    np.testing.assert_allclose(
+        np.where(rest, result, 0) * elsewhere_of(said, labels)[:, np.newaxis],
+        np.where(rest, said, 0) * elsewhere_of(result, labels)[:, np.newaxis],
+        atol=1e-5,
+    )
+
+
+def test_a_network_that_is_sure_of_the_given_class_leaves_nothing_to_move() -> None:
+    result = moved(np.array([[1, 0, 0]], np.float32), np.array([0]), np.array([0.5]))
+    np.testing.assert_array_equal(result, [[1, 0, 0]])
+
+
+@given(st.integers(0, 2**32), st.integers(1, 200), st.integers(FEWEST, 200))
+def test_whether_parts_differ_is_known_from_scipy(seed: int, trained: int, apart: int) -> None:
+    generator = np.random.default_rng(seed)
+    elsewhere = np.concatenate(
+        [generator.beta(2, 2, trained), generator.beta(2, generator.uniform(2, 9), apart)]
+    )
+    seen, held_out = np.arange(trained), np.arange(trained, trained + apart)
+    limit = math.sqrt(-math.log(LIKELY / 2) / 2 * (1 / trained + 1 / apart))
+    differs = ks_2samp(elsewhere[seen], elsewhere[held_out]).statistic > limit
+    assert (as_if_held_out(elsewhere, seen, held_out) is not elsewhere) == differs

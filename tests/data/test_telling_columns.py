@@ -1,0 +1,146 @@
+"""Columns that give labels away or number the rows are told of, and ordinary measurements are not."""
+
+import csv
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import datasets
+
+from noiselimit.data import telling_columns
+from noiselimit.data.telling_columns import by_drop, by_option, column_notes, numbers_rows, tells_label
+
+GENERATOR = np.random.default_rng(0)
+ROWS = 300
+LABELS = GENERATOR.integers(0, 3, ROWS)
+LETTERS = np.array(["a", "b", "c"])[LABELS]
+PATIENTS = np.repeat(np.arange(60), 5)
+OF_PATIENTS = GENERATOR.integers(0, 2, 60)[PATIENTS]
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
+def test_measurements_are_no_such_columns(name):
+    data = getattr(datasets, f"load_{name}")(as_frame=True)
+    assert column_notes(data.data, data.target.to_numpy(), name, by_option) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (LABELS, LABELS),
+        (7.5 - LABELS, LABELS),
+        (LETTERS, LABELS),
+        (pd.Categorical(LETTERS), LABELS),
+        (np.where(LABELS == 1, None, LETTERS), LABELS),
+        (LABELS == 1, (LABELS == 1).astype(np.int64)),
+        (2 * LABELS + GENERATOR.integers(0, 2, ROWS), LABELS),
+        (PATIENTS, OF_PATIENTS),
+        (np.arange(1000) < 10, (np.arange(1000) < 10).astype(np.int64)),
+    ],
+    ids=["copy", "code", "names", "categories", "empty", "truth", "finer", "patients", "rare class"],
+)
+def test_values_that_occur_with_one_label_only(values, labels):
+    assert tells_label(pd.Series(values), labels)
+    changed = labels.copy()
+    changed[-1] = (changed[-1] + 1) % 2  # one label says otherwise
+    assert not tells_label(pd.Series(values), changed)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (GENERATOR.normal(size=ROWS), LABELS),
+        (np.arange(ROWS), LABELS),
+        (np.zeros(ROWS), LABELS),
+        (np.arange(12) % 2, np.arange(12) % 2),
+        (np.where(np.arange(ROWS) < 290, np.arange(ROWS) % 20, np.arange(ROWS)), np.arange(ROWS) >= 290),
+    ],
+    ids=["unique", "numbers of rows", "constant", "few rows", "rare class of unique values"],
+)
+def test_values_that_may_do_so_by_chance(values, labels):
+    assert not tells_label(pd.Series(values), labels.astype(np.int64))
+
+
+def test_rows_without_a_label_do_not_count():
+    labels = LABELS.copy()
+    labels[:4] = -1
+    assert tells_label(pd.Series(np.r_[[2, 1, 0, 1], LABELS[4:]]), labels)
+
+
+@pytest.mark.parametrize("rows", [100, 60_000])
+def test_many_rows_are_looked_at_in_part_and_then_all(monkeypatch, rows):
+    monkeypatch.setattr(telling_columns, "FIRST_LOOK", 1000)
+    labels = np.sort(GENERATOR.integers(0, 4, rows))
+    assert tells_label(pd.Series(labels * 3), labels)
+    assert tells_label(pd.Series(np.arange(rows) // 10), labels[np.arange(rows) // 10 * 10])
+    assert not tells_label(pd.Series(GENERATOR.normal(size=rows)), labels)
+    once = labels * 3
+    once[rows // 2] += 3
+    assert not tells_label(pd.Series(once), labels)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(50),
+        np.arange(50.0)[::-1] * 3 + 10**9,
+        np.random.default_rng(1).permutation(50) + 10**12,
+        np.delete(np.random.default_rng(1).permutation(54), [3, 9, 27, 40]),
+        [f"P-{row}" for row in range(50)],
+        pd.array(range(50), "Int64"),
+    ],
+    ids=["rows", "steps", "shuffled", "gaps", "names", "nullable"],
+)
+def test_identifiers(values):
+    assert numbers_rows(pd.Series(values))
+    assert not numbers_rows(pd.Series(values)[:19])
+    assert not numbers_rows(pd.concat([pd.Series(values), pd.Series(values)[:1]], ignore_index=True))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(50) + 0.5,
+        np.random.default_rng(1).normal(size=50),
+        np.random.default_rng(1).choice(10**6, 50, replace=False),
+        np.arange(50) // 2,
+        ["a", "b"] * 25,
+    ],
+    ids=["halves", "measured", "large whole numbers", "twice", "names"],
+)
+def test_no_identifiers(values):
+    assert not numbers_rows(pd.Series(values))
+
+
+def test_one_sentence_for_each_kind_with_the_remedy():
+    frame = pd.DataFrame({"id": np.arange(ROWS), "x": GENERATOR.normal(size=ROWS), "my code": LABELS})
+    assert column_notes(frame, LABELS, "t.csv", by_option) == (
+        "t.csv: column 'my code' tells the label without any other, because each of its values occurs with "
+        "one label only; if it was made from the label, leave it out with --ignore 'my code'.",
+        "t.csv: column 'id' differs in every row and looks like row numbers or identifiers; unless it means "
+        "something, leave it out with --ignore id.",
+    )
+    frame = frame.assign(n=frame["id"] + 1, copied=LETTERS)
+    telling, numbering = column_notes(frame, LABELS, "X", by_drop)
+    assert "2 columns ('my code', 'copied') tell the label" in telling
+    assert telling.endswith(
+        "they were made from the label, leave them out with X.drop(columns=['my code', 'copied'])."
+    )
+    assert "2 columns ('id', 'n') differ in every row and look like" in numbering
+
+
+def test_no_terminal_obeys_the_name_of_a_column():
+    frame = pd.DataFrame({"a\x1b[31m": np.arange(ROWS)})
+    (note,) = column_notes(frame, LABELS, "t.csv", by_option)
+    assert note.isprintable()
+    assert note.endswith("leave it out with --ignore.")
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text("ab ,\"'$é", min_size=1), min_size=1, max_size=4))
+def test_what_is_advised_can_be_typed(names):
+    advised = shlex.split(by_option(names))[-1]
+    assert next(csv.reader([advised], skipinitialspace=True, strict=True)) == names

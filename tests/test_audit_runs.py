@@ -1,0 +1,60 @@
+"""Outputs of an earlier audit are told from those of today's."""
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from noiselimit.data.digits import digits
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def document_module(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(DOCS))
+    return importlib.import_module(name)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return document_module("audit_runs", monkeypatch)
+
+
+def told(runs: list[dict[str, Any]], **changes: Any) -> list[dict[str, Any]]:
+    """As `noiselimit audit --json` tells them: with more than settings."""
+    return [{**run, "seed": 0, "counted": True, "failure": None, **changes} for run in runs]
+
+
+def test_other_settings_are_noticed(runs: ModuleType) -> None:
+    planned = runs.planned_runs(digits())
+    assert {run["network"] for run in planned} == {"small-cnn"}
+    assert not runs.is_outdated(told(planned), digits())
+    for changes in ({"epochs": 999}, {"beta": 0.5}, {"method": "ce"}, {"network": "mlp"}):
+        assert runs.is_outdated(told(planned, **changes), digits())
+    assert runs.is_outdated(told(planned)[:1], digits())
+
+
+def test_rows_without_content_have_the_plan_of_their_number(runs: ModuleType) -> None:
+    few, many = (runs.planned_runs(runs.rows_like(rows, 50, 10)) for rows in (1000, 1_000_000))
+    assert {run["network"] for run in few + many} == {"mlp"}
+    assert few[0]["epochs"] > many[0]["epochs"]
+
+
+def test_the_page_says_so(runs: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = document_module("measure_audit", monkeypatch)
+    today = {"printed": "About 3 labels.\n", "runs": told(runs.planned_runs(digits()))}
+    assert shown.output(today) == "```text\nAbout 3 labels.\n```"
+    assert shown.output({**today, "runs": today["runs"][:1]}).endswith(runs.OUTDATED)
+
+
+def test_so_does_the_table_of_sizes(runs: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = document_module("measure_audit_scale", monkeypatch)
+    content = sizes.stored()
+    assert content is not None
+    for row in content["rows"]:
+        row["runs"] = told(runs.planned_runs(runs.rows_like(row["rows"], row["features"], row["classes"])))
+    assert runs.OUTDATED not in sizes.table(content)
+    content["rows"][0]["runs"][0]["epochs"] += 1
+    assert sizes.table(content).endswith(runs.OUTDATED)
