@@ -2,7 +2,7 @@
 
     python docs/measure_checkpoints.py [--device cuda]    → results/checkpoints.json, about four minutes
 
-Trains for a minute and more with checkpoints as they come, and adds up how long training stood still for them.
+Trains for a minute and more with checkpoints as they come; adds up how long training stood still for them.
 """
 
 import argparse
