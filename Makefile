@@ -8,7 +8,7 @@ demo: .venv/.installed
 	$(BIN)/noiselimit demo
 
 test: .venv/.installed lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

@@ -60,7 +60,7 @@ def _words(results: dict[str, Any]) -> str:
         f"to its end and {compared['files']:,} files ({compared['bytes'] / 1e6:.0f} MB) were compared; "
         f"{'nothing was' if not found else f'{found} things were'} found that should not be. The longest end "
         f"after a signal took {results['longest_end_after_a_signal_seconds']:.1f} s. All of it took "
-        f"{results['seconds'] / 60:.0f} minutes, the commands side by side at low priority, on "
+        f"{results['seconds'] / 60:.0f} minutes on "
         f"{results['system']} "
         f"({', '.join(f'{name} {version}' for name, version in versions.items())})."
     )

@@ -23,6 +23,7 @@ import fuzz_page
 import measure_audit
 import measure_audit_scale
 import measure_bad_input
+import measure_checkpoints
 import measure_information
 import measure_methods
 import measure_networks
@@ -91,6 +92,7 @@ def blocks() -> dict[str, str]:
         "methods": measure_methods.table(methods),
         "networks-cost": measure_networks.table(measure_networks.stored()),
         **audit_tables.blocks(audit_tables.stored()),
+        "checkpoint-cost": measure_checkpoints.block(measure_checkpoints.stored()),
         **faults_page.blocks(faults_page.stored()),
         **fuzz_page.blocks(fuzz_page.stored()),
         **measure_bad_input.blocks(measure_bad_input.stored()),

@@ -57,54 +57,70 @@ def _lock(file: Path, complaint: str, remedy: str) -> Iterator[None]:
         yield
         return
     made: list[Path] = []
-    handle = _acquired(file, made, complaint, remedy)
-    if handle is not None:
-        _held[place] = threading.get_ident(), handle
+    handles: list[int] = []
     try:
+        _acquire(file, made, handles, complaint, remedy)
+        _held[place] = threading.get_ident(), handles[0]
         yield
-    finally:
-        if handle is not None:
+    finally:  # Ctrl-C may have come at any line of the above, and its file is to go all the same
+        if handles and _held.get(place) == (threading.get_ident(), handles[0]):
             del _held[place]
-            if is_named(handle, file):  # else it is another's, who found none here
-                with suppress(OSError):
-                    file.unlink()  # before the lock goes: then nobody holds a file without a name
-            os.close(handle)
+        _remove(file, handles)
         for each in made:
             with suppress(OSError):
                 each.rmdir()
 
 
-def _acquired(file: Path, made: list[Path], complaint: str, remedy: str) -> int | None:
-    """Handle of the file that is locked now; None where files cannot be locked. Notes the folders it made."""
+def _acquire(file: Path, made: list[Path], handles: list[int], complaint: str, remedy: str) -> None:
+    """Lock the file, where files can be locked. Notes the folders it made, and the handle of the file."""
     give_up = time.monotonic() + PATIENCE
     while True:
         made += [each for each in file.parents if not each.exists() and each not in made]
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+            handles.append(os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
         except OSError as error:
             if isinstance(error, FileNotFoundError) and time.monotonic() < give_up:
                 continue  # who was there just now has removed the folder
             make_folder(file.parent)  # says what is wrong with it
             raise InputError(f"{file} cannot be opened ({error.strerror}): delete it.") from None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handles[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = _holder(handle)
-            os.close(handle)
             if time.monotonic() > give_up:
+                holder = _holder(handles[0])
                 raise InputError(f"{complaint} {holder}: wait until it ends, or {remedy}.") from None
+            os.close(handles.pop())
             time.sleep(0.05)
             continue
-        except OSError:
-            os.close(handle)
-            return None
-        if is_named(handle, file):
+        except OSError:  # none here
+            return
+        if is_named(handles[0], file):
             with suppress(OSError):  # a full disk
-                os.ftruncate(handle, 0)
-                os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
-            return handle
-        os.close(handle)
+                os.ftruncate(handles[0], 0)
+                os.write(handles[0], f"{os.getpid()} {socket.gethostname()}\n".encode())
+            return
+        os.close(handles.pop())
+
+
+def _remove(file: Path, handles: list[int]) -> None:
+    """Take the file away if we hold it by this handle, or if nobody holds it; then let it go."""
+    with suppress(OSError):
+        handle = handles[0] if handles else os.open(file, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ours already, or nobody's, or refused
+            if is_named(handle, file):  # else it is another's, who found none here
+                file.unlink()  # before the lock goes: then nobody holds a file without a name
+        finally:
+            os.close(handle)
+
+
+def remove_held() -> None:
+    """For a process that ends in the middle of things: the files go here, the locks with the process."""
+    for place, (_, handle) in list(_held.items()):
+        with suppress(OSError):
+            if is_named(handle, Path(place)):
+                os.unlink(place)
 
 
 def _holder(handle: int) -> str:

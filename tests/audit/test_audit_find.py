@@ -75,7 +75,7 @@ def test_missing_labels_are_listed_and_predicted(blobs: DataSet, gaps: Any) -> N
     inputs, labels, _ = spoilt(blobs)
     named: list[Any] = [KINDS[label] for label in labels]
     named[7] = named[8] = gaps
-    with pytest.warns(Notice, match=r"^2 labels are missing and were not audited \(rows 7, 8\)"):
+    with pytest.warns(Notice, match=r"^2 examples have no label and were not audited: rows 7, 8\."):
         table = find_label_issues(inputs, named, plan=QUICK)
     assert len(table) == len(labels)
     assert table["predicted_label"][[7, 8]].tolist() == [KINDS[label] for label in blobs.examples.labels[7:9]]
@@ -84,7 +84,7 @@ def test_missing_labels_are_listed_and_predicted(blobs: DataSet, gaps: Any) -> N
 
 
 def test_a_single_missing_label_is_one(blobs: DataSet) -> None:
-    with pytest.warns(Notice, match=r"^1 label is missing and was not audited \(row 1\)\.$"):
+    with pytest.warns(Notice, match=r"^1 example has no label and was not audited: row 1\.$"):
         find_label_issues(labels=[0, None, 1, 0], pred_probs=np.eye(2)[[0, 1, 1, 0]])
 
 

@@ -124,7 +124,7 @@ def test_missing_labels_are_listed_and_the_rest_audited(kind: str) -> None:
     elif kind in ("names", "category"):
         some = pd.Series([None if label is None else names[label] for label in some])
         some = some.astype("category") if kind == "category" else some
-    with pytest.warns(Notice, match=r"2 labels are missing and were not audited \(rows 4, 9\)"):
+    with pytest.warns(Notice, match=r"2 examples have no label and were not audited: rows 4, 9\."):
         table = find_label_issues(labels=some, pred_probs=p)
     kept = np.delete(np.arange(200), [4, 9])
     alone = find_label_issues(labels=labels[kept], pred_probs=p[kept])

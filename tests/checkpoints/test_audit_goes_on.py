@@ -4,25 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from broken_off import CtrlC
 
 from noiselimit.cli.main import run
-from noiselimit.training import Progress
 
 TYPED = ["audit", "table.npz", "--epochs", "4", "--beta", "3", "--network", "linear", "--batch-size", "16"]
-
-
-class _Breaking:
-    """Ctrl-C in the third epoch."""
-
-    def __enter__(self) -> "_Breaking":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def __call__(self, news: Progress) -> None:
-        if news.record is not None and news.record["epoch"] == 3:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.filterwarnings("always::noiselimit.errors.Notice")
@@ -35,7 +21,7 @@ def test_the_same_command_goes_on(
     np.savez("table.npz", inputs=generator.normal(size=(90, 3)) + 3 * np.eye(3)[labels], labels=labels)
     assert run([*TYPED, "--out", "whole", "--checkpoints", "off", "--device", "cpu"]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr("noiselimit.cli.news.training_news", lambda quiet: _Breaking())
+        patch.setattr("noiselimit.cli.news.training_news", lambda quiet: CtrlC())
         capsys.readouterr()
         assert run([*TYPED, "--out", "later", "--checkpoints", "0", "--device", "cpu"]) == 130
     assert capsys.readouterr().err.startswith(

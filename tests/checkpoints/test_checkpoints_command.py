@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from broken_off import train_broken
+from broken_off import CtrlC, train_broken
 
 from noiselimit import load_run
 from noiselimit.cli.main import run
 from noiselimit.data.digits import digits
 from noiselimit.grids import grid
-from noiselimit.training import Progress
 
 TYPED = ["--data", "digits", "--method", "ce", "--seed", "0,1", "--epochs", "4", "--network", "linear"]
 
@@ -44,20 +43,6 @@ def test_an_interval_that_is_none_is_told_before_data_are_read(
     )
 
 
-class _Breaking:
-    """Ctrl-C in the third epoch."""
-
-    def __enter__(self) -> "_Breaking":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def __call__(self, news: Progress) -> None:
-        if news.record is not None and news.record["epoch"] == 3:
-            raise KeyboardInterrupt
-
-
 @pytest.fixture
 def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folder of a training that Ctrl-C ended, started in the folder above."""
@@ -65,7 +50,7 @@ def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.savez("t.npz", inputs=np.random.default_rng(1).normal(size=(60, 3)), labels=np.arange(60) % 3)
     typed = ["train", "--data", "t.npz", "--method", "ce", "--seed", "0,1", "--epochs", "5", "--threads", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr("noiselimit.cli.news.training_news", lambda quiet: _Breaking())
+        patch.setattr("noiselimit.cli.news.training_news", lambda quiet: CtrlC())
         assert run([*typed, "--device", "cpu", "--checkpoints", "0", "--out", "runs"]) == 130
     return tmp_path / "runs"
 

@@ -89,6 +89,14 @@ def test_a_full_disk_is_one_sentence(program, trained):
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full, a disk that is always full")
+@pytest.mark.parametrize("typed", [["--version"], ["show", "absent"]])
+def test_where_nothing_can_be_said_the_exit_code_must_do(program, typed):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([*program, *typed], timeout=60, stdout=full, stderr=full)
+    assert ended.returncode == 2
+
+
 def test_a_reader_that_goes_away_is_no_error(program, trained):
     reading, writing = os.pipe()
     os.close(reading)

@@ -224,7 +224,7 @@ for batch in PictureStream(files, 1).batches([[(0, View())]]):
 
 def test_the_users_script_is_not_told_to_workers(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
-    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "script.py"))
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "script.py"), raising=False)
     main = sys.modules["__main__"]
     assert "init_main_from_path" in spawn.get_preparation_data("worker")
     with main_module_hidden():

@@ -24,7 +24,7 @@ class Wanted:
     damaged: tuple[int, int, int]
 
 
-LONG = Wanted((75, 50, 8), (16, 12, 1), (8, 6, 0), (6, 4, 0), (9, 6, 0))
+LONG = Wanted((75, 50, 20), (16, 12, 1), (8, 6, 0), (6, 4, 0), (9, 6, 0))
 SHORT = Wanted((4, 2, 0), (1, 1, 0), (1, 0, 0), (0, 0, 0), (1, 1, 0))
 
 KINDS: dict[str, Callable[[Undisturbed, Path, Tally, random.Random, float], None]] = {

@@ -11,6 +11,8 @@ from trials import Tally, Trial, Undisturbed
 
 NEW_NAMESPACE, REMOUNT, PRIVATE = 0x00020000, 32, (1 << 14) | (1 << 18)
 ROOM = 64 << 20
+SAID = 4096
+"""Bytes that a command may print: into a file too, and with both streams full nobody can be told anything."""
 
 
 def full_by_limit(
@@ -19,7 +21,7 @@ def full_by_limit(
     """From some moment on, files may not become larger than a few thousand bytes."""
     trial = Trial(whole, folder, tally, chance)
     number = 1 + int(place * 0.9 * whole.changes)
-    size = int(10 ** chance.uniform(2.7, 4.3))
+    size = max(int(10 ** chance.uniform(2.7, 4.3)), SAID)
     ended = trial.start(at_change(number, folder, refuse_files_beyond(size))).wait()
     _check(trial, ended.code, ended.said, "File too large", "limit on the size of files")
     trial.finish()

@@ -6,23 +6,27 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 STUBBORN = """
-import time
+import sys, time
+from pathlib import Path
 from noiselimit.cli.interrupted import Ending
+from noiselimit.locks import folder_lock
 
 ending = Ending()
 ending.begin("train --data 'my data'")
 ending.listen()
-while True:
-    try:
-        print("ready", flush=True)
-        time.sleep(60)
-    except KeyboardInterrupt:  # as a step of a large network, which cannot be broken off
-        pass
+with folder_lock(Path(sys.argv[1])):
+    while True:
+        try:
+            print("ready", flush=True)
+            time.sleep(60)
+        except KeyboardInterrupt:  # as a step of a large network, which cannot be broken off
+            pass
 """
 PROGRAM = "from noiselimit.cli.main import main; main()"
 
@@ -37,6 +41,28 @@ def program(*arguments: str, ending: signal.Signals, code: str = PROGRAM) -> "su
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, hearing),
     )
+
+
+def interrupted(
+    ready: Callable[["subprocess.Popen[str]"], object],
+    *arguments: str,
+    ending: signal.Signals,
+    code: str = PROGRAM,
+) -> tuple[int, str, str]:
+    """Exit code, output and complaints of a process that gets the signal when it is ready."""
+    with program(*arguments, ending=ending, code=code) as process:
+        try:
+            ready(process)
+            process.send_signal(ending)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    return process.returncode, out, err
+
+
+def says_ready(process: "subprocess.Popen[str]") -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
 
 
 BUSY = """
@@ -54,16 +80,12 @@ sqlite3.connect(":memory:").execute(endless).fetchall()  # one call, in which no
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_call_without_end_is_left(ending: signal.Signals, code: int) -> None:
-    process = program(ending=ending, code=BUSY)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+    def inside_the_call(process: "subprocess.Popen[str]") -> None:
+        says_ready(process)
         time.sleep(0.2)
-        process.send_signal(ending)
-        _, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == code
+
+    left, _, err = interrupted(inside_the_call, ending=ending, code=BUSY)
+    assert left == code
     assert err == (
         "noiselimit: interrupted; nothing is half written, and the same command starts anew:\n"
         "noiselimit show runs\n"
@@ -81,28 +103,15 @@ def test_ctrl_c_before_anything_has_begun() -> None:
         "sys.meta_path.insert(0, Slow())\n"
         "from noiselimit.__main__ import main; main()"
     )
-    process = program(ending=signal.SIGINT, code=code)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert (process.returncode, err) == (130, "noiselimit: interrupted; nothing was begun.\n")
+    left, _, err = interrupted(says_ready, ending=signal.SIGINT, code=code)
+    assert (left, err) == (130, "noiselimit: interrupted; nothing was begun.\n")
 
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_what_does_not_stop_is_left(ending: signal.Signals, code: int) -> None:
-    process = program(ending=ending, code=STUBBORN)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(ending)
-        _, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == code
+def test_what_does_not_stop_is_left(tmp_path: Path, ending: signal.Signals, code: int) -> None:
+    left, _, err = interrupted(says_ready, str(tmp_path), ending=ending, code=STUBBORN)
+    assert left == code
+    assert list(tmp_path.iterdir()) == [], "its lock's file goes with it"
     assert err == (
         "noiselimit: interrupted; finished runs are kept, and the same command goes on:\n"
         "noiselimit train --data 'my data'\n"
@@ -144,18 +153,16 @@ def test_commands_keep_what_is_done_and_say_how_to_go_on(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     arguments = [*typed.split(), "--quiet"]
-    process = program(*arguments, ending=ending)
-    try:
+
+    def has_begun(process: "subprocess.Popen[str]") -> None:
         give_up = time.monotonic() + 120
         while not list(Path().glob(begun)):
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < give_up
-            time.sleep(0.05)
-        process.send_signal(ending)
-        out, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[ending]
+            time.sleep(0.01)
+
+    left, out, err = interrupted(has_begun, *arguments, ending=ending)
+    assert left == {signal.SIGINT: 130, signal.SIGTERM: 143}[ending]
     assert out == ""
     assert err.endswith(f"noiselimit: interrupted; {sentence}:\nnoiselimit {shlex.join(arguments)}\n")
     assert not list(tmp_path.rglob("*.tmp"))

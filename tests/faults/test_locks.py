@@ -7,7 +7,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -238,3 +241,48 @@ def test_file_systems_without_locks_have_none(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("fcntl.flock", unable)
     with folder_lock(tmp_path), folder_lock(tmp_path):
         pass
+
+
+@contextmanager
+def ctrl_c_at(line: int) -> Iterator[None]:
+    """An interrupt before the given line, counted over all that is executed there, of this module's code."""
+    left = line
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != locks.__file__:
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("left_by_the_killed", [False, True])
+def test_ctrl_c_at_any_line_of_taking_it_leaves_nothing(tmp_path: Path, left_by_the_killed: bool) -> None:
+    for line in count():
+        if left_by_the_killed:
+            (tmp_path / "runs").mkdir(exist_ok=True)
+            (tmp_path / "runs" / FILE).touch()
+        lock = folder_lock(tmp_path / "runs")
+        try:
+            with ctrl_c_at(line):
+                lock.__enter__()
+        except KeyboardInterrupt:
+            if not left_by_the_killed:
+                assert list(tmp_path.iterdir()) == []
+            assert locks._held == {}
+            with folder_lock(tmp_path / "runs"):  # nothing is in the way
+                pass
+        else:
+            lock.__exit__(None, None, None)
+            break
+    assert line > 10

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from noiselimit.audit.amount import wilson
 from noiselimit.audit.quality import pieces
-from noiselimit.audit.said import averaged_of
+from noiselimit.audit.said import averaged_of, said_of
 from noiselimit.runs.run import Run
 from noiselimit.spec import setting
 
@@ -54,10 +54,7 @@ def agreement_of(run: Run, labels: Labels, rows: Labels) -> Agreement | None:
     classes = averaged.classifier.shape[1]
     predicted = np.empty(len(rows), np.int64)
     for piece in pieces(len(rows), classes):
-        said = averaged.classifier[rows[piece]]
-        if averaged.predictor is not None:
-            said = said + averaged.predictor[rows[piece]]
-        predicted[piece] = said.argmax(1)
+        predicted[piece] = said_of(averaged, rows[piece]).argmax(1)
     return agreement(predicted, labels[rows], classes)
 
 

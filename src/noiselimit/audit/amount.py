@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.audit.quality import FARTHEST, Flags, Floats, Quality, Rows, pieces
+from noiselimit.audit.quality import NEVER, Flags, Floats, Quality, Rows, pieces
 
 MARGIN = 1 / 3  # of the median lead; with 1/2 or 0.7 less is found at pair noise
 SUREST = 0.3  # share of each predicted class in which a disagreement is taken for a wrong label
@@ -84,9 +84,9 @@ def estimate_amount(probabilities: Rows, quality: Quality, known_from: int | Non
 
 
 def gap_threshold(amount: Amount, quality: Quality) -> float:
-    """The gap from which on disagreements are taken for wrong labels; above √2 if none are."""
+    """The gap from which on disagreements are taken for wrong labels; NEVER if none are."""
     if amount.wrong == 0:
-        return float(np.nextafter(FARTHEST, 2.0))
+        return NEVER
     return float(np.partition(quality.gap, -amount.wrong)[-amount.wrong])
 
 

@@ -2,20 +2,17 @@
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from noiselimit.audit.issues import Audit, Steering, audit_probabilities
+from noiselimit.audit.words import missing_sentence
 from noiselimit.errors import InputError, Notice
 
 if TYPE_CHECKING:
     from noiselimit.audit.plan import AuditPlan
-
-SHOWN = 10
-"""Rows without a label that are listed."""
 
 
 def find_label_issues(
@@ -68,18 +65,11 @@ def find_label_issues(
     else:
         audit = _audit_inputs(X, y, steering, **training)
     if len(audit.missing):
-        warnings.warn(Notice(_missing(audit.missing.tolist())), stacklevel=2)
+        warnings.warn(Notice(missing_sentence(audit.missing.tolist())), stacklevel=2)
     for said in (audit.warning, audit.note):
         if said is not None:
             warnings.warn(Notice(said), stacklevel=2)
     return audit.table
-
-
-def _missing(rows: Sequence[int]) -> str:
-    listed = ", ".join(map(str, rows[:SHOWN])) + (", …" if len(rows) > SHOWN else "")
-    if len(rows) == 1:
-        return f"1 label is missing and was not audited (row {listed})."
-    return f"{len(rows):,} labels are missing and were not audited (rows {listed})."
 
 
 _USUAL = {

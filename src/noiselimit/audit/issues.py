@@ -1,6 +1,5 @@
 """From labels and probabilities to a table of all examples that says whose label is wrong."""
 
-import math
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -12,6 +11,7 @@ from noiselimit.audit.amount import Amount, estimate_amount, gap_threshold
 from noiselimit.audit.given import Given, check_labels, check_probabilities
 from noiselimit.audit.quality import (
     FARTHEST,
+    NEVER,
     Flags,
     Labels,
     Probabilities,
@@ -22,9 +22,6 @@ from noiselimit.audit.quality import (
     worst_first,
 )
 from noiselimit.errors import InputError, number
-
-NEVER = math.nextafter(FARTHEST, 2.0)
-"""A threshold that no gap reaches."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What class probabilities say about each label, in pieces: nothing of [n, C] is ever copied as a whole."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ Probabilities = npt.NDArray[np.floating[Any]]
 
 PIECE = 2**21  # probabilities at a time: 16 MiB in float64
 FARTHEST = 2**0.5  # the largest gap: all probability on one other class
+NEVER = math.nextafter(FARTHEST, 2.0)
+"""A threshold that no gap reaches."""
 
 
 @dataclass(frozen=True, eq=False)

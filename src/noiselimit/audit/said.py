@@ -44,12 +44,12 @@ def mean_said(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -
         assert averaged is not None
         elsewhere = np.empty(len(labels))
         for piece in pieces(len(labels), classes):
-            elsewhere[piece] = elsewhere_of(_said(averaged, piece), labels[piece])
+            elsewhere[piece] = elsewhere_of(said_of(averaged, piece), labels[piece])
         seen = np.setdiff1d(np.arange(len(labels)), apart)
         scaled = as_if_held_out(elsewhere, seen, apart)
         scales += [] if scaled is elsewhere else [apart]
         for piece in pieces(len(labels), classes):
-            said = _said(averaged, piece)
+            said = said_of(averaged, piece)
             if scaled is not elsewhere:
                 said = moved(said, labels[piece], scaled[piece])
             mean[piece] += said / len(runs)
@@ -88,7 +88,7 @@ def without_averages(run: Run) -> Run:
     return dataclasses.replace(run, in_memory=dataclasses.replace(run.in_memory, averaged=None))
 
 
-def _said(averaged: Averaged, rows: slice | Labels) -> Probabilities:
+def said_of(averaged: Averaged, rows: slice | Labels) -> Probabilities:
     """[rows, C]: both networks' mean, which finds wrong labels better than either alone."""
     if averaged.predictor is None:
         return averaged.classifier[rows]

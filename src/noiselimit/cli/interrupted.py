@@ -7,6 +7,8 @@ import threading
 import time
 from types import FrameType
 
+from noiselimit.cli.last_words import say_last
+
 INTERRUPTED = 130  # what shells report for a command that Ctrl-C ended
 TERMINATED = 143  # and for one that SIGTERM ended
 LATEST = 1.5
@@ -49,7 +51,7 @@ class Ending:
         """Say what is kept, and the command to go on with; returns the exit code."""
         kept = kept or (GOES_ON if self._typed.startswith(KEEPING) else STARTS_ANEW)
         if self._told.acquire(blocking=False):
-            print(f"noiselimit: interrupted; {kept}:\nnoiselimit {self._typed}", file=sys.stderr, flush=True)
+            say_last(f"noiselimit: interrupted; {kept}:\nnoiselimit {self._typed}")
         return self._code
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
@@ -66,4 +68,6 @@ class Ending:
         self._code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         time.sleep(LATEST)
         self.tell()
+        if locks := sys.modules.get("noiselimit.locks"):  # else it holds none
+            locks.remove_held()
         os._exit(self._code)

@@ -5,7 +5,6 @@ import shlex
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import typer
@@ -18,6 +17,7 @@ from noiselimit.cli.complaints import parser_sentence, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
 from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted
+from noiselimit.cli.last_words import drop, say_last
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
 from noiselimit.cli.reproduce import NamedCommands, reproduce
@@ -100,12 +100,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit) as error:  # the parser and rich turn the first into the second
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             return _refuse(f"code of your own ended the program (SystemExit: {error.code}): repair it first.")
-        _drop_output()
+        drop(sys.stdout)
         return NOBODY_READS
     except InputError as error:
         return _refuse(with_typed_option(str(error), _flags()))
     except OSError as error:
-        _drop_output()
+        drop(sys.stdout)
         place = error.filename or "the output"
         remedy = "free space" if error.errno in FULL else "check its permissions"
         return _refuse(f"{place} cannot be used ({error.strerror}): {remedy} or choose another place.")
@@ -118,14 +118,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse(message: str) -> int:
-    print("noiselimit:", " ".join(message.split()), file=sys.stderr)
+    say_last(f"noiselimit: {' '.join(message.split())}")
     return 2
-
-
-def _drop_output() -> None:
-    """Let what stdout still holds go nowhere, or Python complains once more when it ends."""
-    with suppress(OSError):  # a stdout that is no file, as in a notebook
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _flags() -> dict[str, str]:
