@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ class RunSpec:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    @property
+    @cached_property  # a cohort's news ask for it once per run and epoch
     def hash(self) -> str:
         """16 hexadecimal digits that stand for everything that determines the result."""
         if self.data is None or "auto" in (self.network, self.precision):
