@@ -109,6 +109,14 @@ def test_the_parent_has_its_own_learning_rate_and_no_settings_of_the_child(blobs
     assert parent_spec(parent) is None
 
 
+def test_a_child_that_is_tried_for_a_few_epochs_may_have_a_parent_of_many(blobs: DataSet) -> None:
+    tried, whole = (RunSpec("limit-l+init", epochs=epochs, parent_epochs=9) for epochs in (3, 9))
+    parents = [parent_spec(bind(spec, blobs)) for spec in (tried, whole)]
+    assert parents[0] == parents[1] == bind(RunSpec("ce", epochs=9), blobs)
+    assert bind(whole, blobs).hash == bind(RunSpec("limit-l+init", epochs=9), blobs).hash
+    assert bind(RunSpec("ce", parent_epochs=9), blobs).hash == bind(RunSpec("ce"), blobs).hash
+
+
 def test_the_parents_hash_is_part_of_the_childs(blobs: DataSet) -> None:
     spec = bind(RunSpec("fw"), blobs)
     assert dataclasses.replace(spec, parent="0" * 16).hash != spec.hash

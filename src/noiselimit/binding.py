@@ -57,7 +57,8 @@ def parent_spec(spec: RunSpec) -> RunSpec | None:
     """The bound spec of the CE run that this bound one starts from, or None if it starts afresh.
 
     The same data, noise, seed and settings, so that one CE run serves all its children. Where the child's
-    learning rate is searched for (paper: DMI's), the parent keeps the usual one.
+    learning rate is searched for (paper: DMI's), the parent keeps the usual one; where the child is only
+    tried for some epochs, the parent may have all of its own.
     """
     method = get_method(spec.method)
     if method.starts is None:
@@ -70,7 +71,14 @@ def parent_spec(spec: RunSpec) -> RunSpec | None:
             )
     assert spec.parent_learning_rate is not None  # bound
     return _without_idle_settings(
-        dataclasses.replace(spec, method="ce", hyper={}, learning_rate=spec.parent_learning_rate, parent=None)
+        dataclasses.replace(
+            spec,
+            method="ce",
+            hyper={},
+            learning_rate=spec.parent_learning_rate,
+            epochs=spec.parent_epochs or spec.epochs,
+            parent=None,
+        )
     )
 
 
@@ -79,6 +87,7 @@ def _without_idle_settings(spec: RunSpec) -> RunSpec:
     method = get_method(spec.method)
     usual = spec.network if spec.predictor_features is None else "linear"
     idle_predictor = not method.needs_predictor or spec.predictor_network == usual
+    idle_epochs = method.starts is None or spec.parent_epochs == spec.epochs
     return dataclasses.replace(
         spec,
         predictor_network=None if idle_predictor else spec.predictor_network,
@@ -86,6 +95,7 @@ def _without_idle_settings(spec: RunSpec) -> RunSpec:
         momentum=spec.momentum if spec.optimiser == "sgd" else RunSpec.momentum,
         transition=spec.transition if method.transition is not None else None,
         parent_learning_rate=_parent_learning_rate(spec),
+        parent_epochs=None if idle_epochs else spec.parent_epochs,
     )
 
 

@@ -45,14 +45,13 @@ def refuse_idle(specs: Sequence[RunSpec], names: Iterable[str]) -> None:
     """Say that a setting which somebody chose would act in none of the runs."""
     methods = [get_method(spec.method) for spec in specs]
     predicting = any(method.needs_predictor for method in methods)
+    starting = (any(method.starts for method in methods), "method fw, dmi or one with +init")
     acting = {
         "predictor_network": (predicting, "a method with a predictor, such as limit-l"),
         "predictor_features": (predicting, "a method with a predictor, such as limit-l"),
         "transition": (any(method.transition for method in methods), "method fw"),
-        "parent_learning_rate": (
-            any(method.starts for method in methods),
-            "method fw, dmi or one with +init",
-        ),
+        "parent_learning_rate": starting,
+        "parent_epochs": starting,
         "momentum": (any(spec.optimiser == "sgd" for spec in specs), "optimiser sgd"),
     }
     for name in names:

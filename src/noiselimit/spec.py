@@ -77,6 +77,8 @@ class RunSpec:
     """Transition matrix that fw corrects by, given as a noise; None: estimated from the parent run."""
     parent_learning_rate: float | None = None
     """Learning rate of the CE run that fw, dmi and +init start from; None: its own (dmi with adam: 0.001)."""
+    parent_epochs: int | None = None
+    """Passes of that CE run, at most; None: as many as its own."""
     validation_share: float = 0.2
     """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
     validation_labels: str = "given"
@@ -111,7 +113,7 @@ class RunSpec:
         if isinstance(self.initial_weights, str | Path):
             checked["initial_weights"] = read_weights_file(self.initial_weights)
         for name, least in _WHOLE_NUMBERS.items():
-            if getattr(self, name) is not None or name != "train_size":
+            if getattr(self, name) is not None or name not in ("train_size", "parent_epochs"):
                 checked[name] = _whole(name, getattr(self, name), least)
         for name, below in _FRACTIONS.items():
             if getattr(self, name) is None and name == "parent_learning_rate":
@@ -211,7 +213,14 @@ class RunSpec:
 FLOAT32 = 3.4e38
 """The arithmetic's largest number."""
 
-_WHOLE_NUMBERS = {"seed": 0, "epochs": 1, "patience": 1, "batch_size": 2, "train_size": 2}
+_WHOLE_NUMBERS = {
+    "seed": 0,
+    "epochs": 1,
+    "parent_epochs": 1,
+    "patience": 1,
+    "batch_size": 2,
+    "train_size": 2,
+}
 _FRACTIONS = {
     "learning_rate": math.inf,
     "parent_learning_rate": math.inf,

@@ -51,11 +51,13 @@ OTHER_VALUES = {
     "sampler": ("balanced", "balanced"),
     "transition": ("uniform:0.5", parse_noise("uniform:0.5")),
     "parent_learning_rate": ("0.5", 0.5),
+    "parent_epochs": ("7", 7),
 }
 # Settings that act only beside another.
 COMPANIONS = {
     "transition": ("--method", "fw"),
     "parent_learning_rate": ("--method", "fw"),
+    "parent_epochs": ("--method", "fw"),
     "momentum": ("--optimiser", "sgd"),
 }
 OPTIONS = {parameter.name: parameter for parameter in typer.main.get_command(app).commands["train"].params}

@@ -102,6 +102,9 @@ def train(
         str | None,
         numbers("Of the CE run that fw, dmi and +init start from. [default: the run's own, for dmi 0.001]"),
     ] = None,
+    parent_epochs: Annotated[
+        str | None, numbers("Of that CE run, at most. [default: as many as the run's own]")
+    ] = None,
     schedule: Annotated[str | None, names("constant or cosine. [default: constant]")] = None,
     weight_decay: Annotated[str | None, numbers("L2 penalty on the weights. [default: 0]")] = None,
     momentum: Annotated[str | None, numbers("Momentum of sgd. [default: 0.9]")] = None,
@@ -190,6 +193,7 @@ def train(
         "optimiser": optimiser,
         "learning_rate": learning_rate,
         "parent_learning_rate": parent_learning_rate,
+        "parent_epochs": parent_epochs,
         "schedule": schedule,
         "weight_decay": weight_decay,
         "momentum": momentum,

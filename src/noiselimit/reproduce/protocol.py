@@ -7,6 +7,8 @@ from noiselimit.errors import unknown
 
 BETAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SIGMAS = (0.01, 0.03, 0.1, 0.3)
+LIKELY = (10.0, 3.0, 30.0, 100.0, 1.0, 0.3, 0.1, 0.0, 0.01)
+"""Values of β, the most promising first, so that little time shows something."""
 RATES = (1e-3, 1e-4, 1e-5, 1e-6)
 
 Grid = Mapping[str, tuple[float, ...]]
@@ -48,6 +50,8 @@ class Protocol:
     """Name of what is loaded: the same, but for quick trials."""
     network: str
     epochs: int = 400
+    parent_epochs: int | None = None
+    """Of the CE runs that others start from; None: as many. They are not cut with `epochs`."""
     patience: int = 100
     batch_size: int = 256
     learning_rate: float = 1e-3
@@ -143,4 +147,4 @@ def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -
             evaluated=647,
             quick=True,
         )
-    return found if epochs is None else replace(found, epochs=epochs)
+    return found if epochs is None else replace(found, epochs=epochs, parent_epochs=found.epochs)

@@ -42,7 +42,7 @@ def _problem(spec: RunSpec) -> tuple[object, ...]:
 
 def _identity(spec: RunSpec) -> tuple[object, ...]:
     how = (spec.method, *sorted(spec.hyper.items()), spec.learning_rate, spec.dropout, spec.weight_decay)
-    return (*_problem(spec), *how, spec.seed)
+    return (*_problem(spec), *how, spec.seed, spec.epochs)
 
 
 def make_row(

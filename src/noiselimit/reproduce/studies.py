@@ -48,6 +48,7 @@ class Cell:
                 noise=run_noise(self, quick=protocol.quick),
                 network=protocol.network,
                 epochs=protocol.epochs,
+                parent_epochs=protocol.parent_epochs,
                 patience=protocol.patience,
                 batch_size=protocol.batch_size,
                 augmentation=protocol.augmentation,

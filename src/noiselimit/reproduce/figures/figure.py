@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 from noiselimit.reproduce.cells import is_of, spec_hyper
 from noiselimit.reproduce.figures.kept import Kept
-from noiselimit.reproduce.protocol import Protocol, protocol_for
+from noiselimit.reproduce.protocol import LIKELY, Protocol, protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.studies import Cell
 from noiselimit.reproduce.work import Task
 
 SEED = 0
 """A figure shows one split."""
-LIKELY = (10.0, 3.0, 30.0, 100.0, 1.0, 0.3, 0.1, 0.0, 0.01)
-"""Values of β, the most promising first, so that little time shows something."""
 
 
 @dataclass(frozen=True)

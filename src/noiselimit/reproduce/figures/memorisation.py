@@ -8,10 +8,10 @@ from noiselimit.grids import grid
 from noiselimit.information import least_information, uniform_noise_entropy
 from noiselimit.report.panels import panels
 from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
-from noiselimit.reproduce.figures.figure import LIKELY, SEED, Figure
+from noiselimit.reproduce.figures.figure import SEED, Figure
 from noiselimit.reproduce.figures.kept import Kept, best
 from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
-from noiselimit.reproduce.protocol import BETAS, Protocol
+from noiselimit.reproduce.protocol import BETAS, LIKELY, Protocol
 from noiselimit.reproduce.rows import ResultRow, hyper_text
 from noiselimit.reproduce.studies import Cell, run_noise
 from noiselimit.reproduce.work import Task
