@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
-from results_numbers import LABELS, NAMES, Measured
+from results_numbers import LABELS, NAMES, Measured, value_text
 from results_tables import signed
 
-from noiselimit.reproduce.cells import CellResult
+from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.studies import STUDIES, Cell
 
 MOST_BELOW = 2
 """Of MNIST's 48 cells of LIMIT, by chance."""
+NOT_REACHED = "**not reached**"
 LIMITS = ("limit-g", "limit-l", "limit-g+s", "limit-l+s", "limit-g+init", "limit-l+init")
 
 
@@ -27,7 +28,7 @@ class Detection:
 
 
 DETECTIONS = (
-    Detection("mnist", "uniform", 0.8, 48_000, "> .99", 0.998),
+    Detection("mnist", "uniform", 0.8, 48_000, ".9987", 0.998),
     Detection("cifar10", "uniform", 0.4, 40_000, "> .99", 0.985),
     Detection("cifar10", "pair", 0.4, 40_000, ".911", 0.911),
     Detection("cifar100", "uniform", 0.4, 40_000, "> .99", 0.99),
@@ -50,10 +51,10 @@ def agreement(measured: Measured) -> str:
         )
         result = measured.results.get(cell)
         parts.append(
-            f"- {name}: not run yet; wanted {wanted:.1f} %."
+            f"- {name}: {measured.why_none(cell)}; wanted {wanted:.1f} %."
             if result is None
             else f"- {name}: {result.accuracy:.1f} %, wanted {wanted:.1f} %"
-            f"{'' if result.accuracy >= wanted else ': **not reached**'}."
+            f"{'' if result.accuracy >= wanted else f': {NOT_REACHED}'}."
         )
     return "\n".join(parts)
 
@@ -91,17 +92,11 @@ def detection(measured: Measured) -> str:
             method, area = "–", "not run yet"
         else:
             best = max(found, key=lambda result: result.validation_accuracy)
-            method = f"{LABELS[best.cell.method]}, {chosen_value(best)}"
-            area = f"{best.gap_auc:.4f} ({len(best.seeds)})"
+            method = f"{LABELS[best.cell.method]}, {value_text(best.hyper)}"
+            reached = best.gap_auc is not None and best.gap_auc >= one.wanted
+            area = f"{best.gap_auc:.4f} ({len(best.seeds)}){'' if reached else f', {NOT_REACHED}'}"
         lines.append(f"| {NAMES[one.data]} | {noise} | {method} | {area} | {one.paper} | ≥ {one.wanted:g} |")
     return "\n".join(lines)
-
-
-def chosen_value(result: CellResult) -> str:
-    """'β 10, σ 0.03'."""
-    symbols = {"beta": "β", "sigma": "σ", "penalty": "λ", "learning_rate": "rate"}
-    pairs = (part.split("=") for part in result.hyper.split())
-    return ", ".join(f"{symbols.get(name, name)} {value}" for name, value in pairs)
 
 
 def chosen_values(measured: Measured) -> str:
@@ -120,7 +115,7 @@ def chosen_values(measured: Measured) -> str:
             for cell, result in measured.results.items()
             if (cell.data, cell.problem) == (data, problem)
         }
-        cells = [chosen_value(by_method[m]) if m in by_method else "" for m in methods]
+        cells = [value_text(by_method[m].hyper) if m in by_method else "" for m in methods]
         if any(cells):
             lines.append(f"| {NAMES[data]} | {problem} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

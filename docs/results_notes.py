@@ -1,52 +1,102 @@
 """What differs from the paper's protocol, under the tables of docs/results.md."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
-from results_numbers import LABELS
+from results_numbers import LABELS, value_text
 
-from noiselimit.reproduce.cells import CellResult
+from noiselimit.reproduce.cell_result import CellResult, Runs
+from noiselimit.reproduce.studies import Cell
 
 
-def notes(results: Sequence[CellResult]) -> str:
-    """What differs from the paper's protocol, said of every cell that it is true of."""
-    if not results:
+def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
+    """What differs from the paper's protocol, and in which cells; `failed` have runs, but no result."""
+    if not results and not failed:
         return "No run yet."
-    said = {
-        "Standard deviations by 1000 bootstrap resamples of the test examples, since there is one seed": [
-            result for result in results if result.std_by == "bootstrap"
-        ],
-        "Fewer values of the grid than the paper's were compared": [
-            result for result in results if result.values_run < result.values
-        ],
-        "The values of the grid have no seed in common, and were compared over those that each has": [
-            result for result in results if not result.compared_seeds
-        ],
-    }
-    limits: dict[int, list[CellResult]] = {}
-    for result in results:
-        limits.setdefault(result.epochs, []).append(result)
-    usual = max(limits, key=lambda limit: len(limits[limit]))
-    said_of = [f"At most {usual} epochs."]
-    for limit in sorted(limits):
-        if limit != usual:
-            said_of.append(f"At most {limit} epochs: {_listed(limits[limit])}.")
-    screens: dict[int, list[CellResult]] = {}
+    said = [
+        *_by_most(results, lambda result: f"At most {result.epochs} epochs"),
+        *_by_most(results, lambda result: f"Trained in {' and '.join(result.precisions)}"),
+        *_screens(results),
+        *(
+            f"{what}: {_listed(where, results)}."
+            for what, is_true in OF_SOME.items()
+            if (where := [result for result in results if is_true(result)])
+        ),
+        *_of_runs(results, failed),
+    ]
+    return " ".join(said)
+
+
+OF_SOME: Mapping[str, Callable[[CellResult], bool]] = {
+    "Standard deviations by 1000 bootstrap resamples of the test examples, since there is one seed": (
+        lambda result: result.std_by == "bootstrap"
+    ),
+    "Fewer values of the grid than the paper's were run": lambda result: result.values_run < result.values,
+    "The value of the grid was chosen by fewer seeds than the mean is over": (
+        lambda result: result.values_compared > 1 and len(result.compared_seeds) < len(result.seeds)
+    ),
+}
+
+
+def _by_most(results: Sequence[CellResult], what: Callable[[CellResult], str]) -> list[str]:
+    """What is true of the most cells, and where something else is."""
+    counts = Counter(map(what, results)).most_common()
+    others = {text: [result for result in results if what(result) == text] for text, _ in counts[1:]}
+    return [f"{text}." for text, _ in counts[:1]] + [
+        f"{text}: {_listed(where)}." for text, where in sorted(others.items())
+    ]
+
+
+def _screens(results: Sequence[CellResult]) -> list[str]:
+    found: dict[int, list[CellResult]] = {}
     for result in results:
         if result.screen_epochs is not None:
-            screens.setdefault(result.screen_epochs, []).append(result)
-    for limit, where in sorted(screens.items()):
-        said_of.append(
-            f"Other values of the grid than the chosen one were compared after at most {limit} epochs: "
-            f"{_listed(where, results)}."
-        )
-    said_of += [f"{what}: {_listed(where, results)}." for what, where in said.items() if where]
-    return " ".join(said_of)
+            found.setdefault(result.screen_epochs, []).append(result)
+    return [
+        f"Other values of the grid than the chosen one were compared after at most {limit} epochs: "
+        f"{_listed(where, results)}."
+        for limit, where in sorted(found.items())
+    ]
+
+
+def _of_runs(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> list[str]:
+    """Runs that failed, and values that could not be compared: each is named."""
+    without = {result.cell: _runs_text(result.failed) for result in results if result.failed}
+    without |= {cell: _runs_text(runs) for cell, runs in failed.items()}
+    later = {result.cell: _runs_text(result.broken_off) for result in results if result.broken_off}
+    lacking = {
+        result.cell: "; ".join(map(value_text, result.lacking)) for result in results if result.lacking
+    }
+    said = {
+        "Training failed in its first epoch, so that these runs have no result, and their values of a grid "
+        "are not compared with others": without,
+        "Training failed later, and the best epoch before that counts": later,
+        "Values of the grid that lack seeds of the others were not compared": lacking,
+    }
+    return [f"{what}: {_named(details)}." for what, details in said.items() if details]
+
+
+def _runs_text(runs: Runs) -> str:
+    """'β 10 seeds 0, 2; β 30 seed 1'."""
+    seeds: dict[str, list[int]] = {}
+    for value, seed in sorted(runs, key=lambda run: run[1]):
+        seeds.setdefault(value, []).append(seed)
+    return "; ".join(
+        f"{value_text(value)} seed{'' if len(own) == 1 else 's'} {', '.join(map(str, own))}".strip()
+        for value, own in seeds.items()
+    )
 
 
 def _listed(where: Sequence[CellResult], everything: Sequence[CellResult] = ()) -> str:
     if len(where) == len(everything):
         return "all cells"
+    return _named({result.cell: "" for result in where})
+
+
+def _named(details: Mapping[Cell, str]) -> str:
+    """'CE at uniform:0.8/1000 (seed 0), uniform:0.8/48000; …'."""
     found: dict[str, list[str]] = {}
-    for result in where:
-        found.setdefault(LABELS[result.cell.method], []).append(result.cell.problem)
+    for cell, detail in details.items():
+        place = f"{cell.problem} ({detail})" if detail else cell.problem
+        found.setdefault(LABELS[cell.method], []).append(place)
     return "; ".join(f"{method} at {', '.join(problems)}" for method, problems in found.items())

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from noiselimit.reproduce.cells import CellResult, cell_result
+from noiselimit.reproduce.cell_result import CellResult, Runs
+from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs, grid_values
 from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.figures.kept import kept_file, read_kept
+from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import read_rows, rows_path
@@ -32,6 +35,7 @@ LABELS = {
     "limit-l+init": "LIMIT-L + init",
 }
 """The methods as the paper's tables call them."""
+SYMBOLS = {"beta": "β", "sigma": "σ", "penalty": "λ", "learning_rate": "rate"}
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "clothing1m": "Clothing1M"}
 
 
@@ -43,6 +47,10 @@ class Measured:
     """Data set → its rows, quick trials left out."""
     results: Mapping[Cell, CellResult]
     """Cells without a result are not in it."""
+    failed: Mapping[Cell, Runs]
+    """Cells of which runs failed and none came to a result → these runs."""
+    figure_rows: Sequence[ResultRow]
+    """Of runs that were made for figures alone."""
     speed: Speed | None
 
     def of(self, data: str, noise: str, p: float | None, n: int | None) -> list[CellResult]:
@@ -51,17 +59,37 @@ class Measured:
         found = self.results.items()
         return [result for cell, result in found if (cell.data, cell.noise, cell.p, cell.n) == place]
 
+    def why_none(self, cell: Cell) -> str:
+        """Why a cell has no result."""
+        return "failed" if cell in self.failed else "not run yet"
+
+    def is_left(self, cell: Cell) -> bool:
+        """Whether it has no result and values of its grid were not tried yet."""
+        tried = {value for value, _ in self.failed.get(cell, ())}
+        return cell not in self.results and not tried.issuperset(grid_values(cell, protocol_for(cell.data)))
+
 
 def stored(place: Path = PLACE, results: Path = RESULTS) -> Measured:
     """What was measured so far and how fast an H200 is."""
     rows = {data: [row for row in read_rows(rows_path(place, data)) if not row.quick] for data in STUDIES}
-    found = {
-        cell: result
-        for study in STUDIES.values()
-        for cell in study.cells
-        if (result := cell_result(cell, rows[study.data])) is not None
-    }
-    return Measured(rows, found, find_speed("cuda", [results]))
+    found: dict[Cell, CellResult] = {}
+    failed: dict[Cell, Runs] = {}
+    for study in STUDIES.values():
+        for cell in study.cells:
+            if (result := cell_result(cell, rows[study.data])) is not None:
+                found[cell] = result
+            elif runs := failed_runs(cell_rows(cell, rows[study.data])):
+                failed[cell] = runs
+    return Measured(rows, found, failed, _of_figures(rows, place), find_speed("cuda", [results]))
+
+
+def _of_figures(rows: Mapping[str, Sequence[ResultRow]], place: Path) -> list[ResultRow]:
+    """What figures keep of runs that no table has, each once."""
+    of_tables = {(row.key, row.epochs) for own in rows.values() for row in own}
+    kinds = dict.fromkeys(figure.kind for figure in FIGURES.values() if figure.kind is not None)
+    kept = [one.row for kind in kinds for one in read_kept(kept_file(place, kind)) if not one.row.quick]
+    each = {(row.key, row.epochs): row for row in kept}
+    return [row for key, row in each.items() if key not in of_tables]
 
 
 def left_to_run(cells: Sequence[Cell], measured: Measured) -> tuple[int, float | None]:
@@ -82,3 +110,9 @@ def hours_text(hours: float | None) -> str:
         minutes = max(round(60 * hours), 1)
         return f"{minutes} minute{'' if minutes == 1 else 's'}"
     return f"{hours:.1f} hours" if hours < 10 else f"{hours:,.0f} hours"
+
+
+def value_text(hyper: str) -> str:
+    """'beta=10 sigma=0.03' → 'β 10, σ 0.03'."""
+    pairs = (part.split("=") for part in hyper.split())
+    return ", ".join(f"{SYMBOLS.get(name, name)} {value}" for name, value in pairs)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from results_notes import notes
 from results_numbers import LABELS, Measured, hours_text
 
-from noiselimit.reproduce.cells import CellResult
 from noiselimit.reproduce.paper import paper_figure
 from noiselimit.reproduce.studies import STUDIES, Cell
 
@@ -21,9 +20,9 @@ HEAD: dict[Problem, str] = {
 HEAD_METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
 KEY = (
     "Measured test accuracy in % ± standard deviation (seeds), in bold the best of a column; below it the "
-    "paper's and the difference. A dot: not run yet."
+    "paper's and the difference. A dot: not run yet; failed: no run of it came to a result."
 )
-NOTHING = "·"
+NOTHING, FAILED = "·", "failed"
 
 
 def head_table(measured: Measured) -> str:
@@ -54,7 +53,10 @@ def study_tables(data: str, measured: Measured) -> str:
         titles = [_column(problem, heading) for problem in problems]
         methods = [method for method in LABELS if method in STUDIES[data].methods]
         parts += [f"**{heading}**", "", *_table(problems, titles, methods, measured), ""]
-    noted = notes([result for cell, result in measured.results.items() if cell.data == data])
+    noted = notes(
+        [result for cell, result in measured.results.items() if cell.data == data],
+        {cell: runs for cell, runs in measured.failed.items() if cell.data == data},
+    )
     return "\n".join([*parts, noted])
 
 
@@ -84,24 +86,27 @@ def _table(
     problems: Sequence[Problem], titles: Sequence[str], methods: Sequence[str], measured: Measured
 ) -> list[str]:
     best = {
-        problem: max((result.accuracy for result in measured.of(*problem)), default=None)
+        problem: max(
+            (result.accuracy for result in measured.of(*problem) if result.cell.method in methods),
+            default=None,
+        )
         for problem in problems
     }
     lines = ["| method | " + " | ".join(titles) + " |", "| --- |" + " ---: |" * len(titles)]
     for method in methods:
         cells = []
         for problem in problems:
-            result = measured.results.get(Cell(*problem, method))
-            cells.append(_cell(problem, method, result, best[problem]))
+            cells.append(_cell(Cell(*problem, method), measured, best[problem]))
         lines.append(f"| {LABELS[method]} | " + " | ".join(cells) + " |")
     return lines
 
 
-def _cell(problem: Problem, method: str, result: CellResult | None, best: float | None) -> str:
-    paper = paper_figure(*problem, method)
+def _cell(cell: Cell, measured: Measured, best: float | None) -> str:
+    result = measured.results.get(cell)
+    paper = paper_figure(cell.data, cell.noise, cell.p, cell.n, cell.method)
     printed = "" if paper is None else f"{paper.accuracy:.1f} ± {paper.std:.1f}"
     if result is None:
-        return f"{NOTHING}<br>{printed}" if printed else ""
+        return f"{FAILED if cell in measured.failed else NOTHING}<br>{printed}" if printed else ""
     own = f"{result.accuracy:.1f} ± {result.std:.1f}"
     own = f"**{own}**" if result.accuracy == best else own
     below = f"{printed}, {signed(result.difference)}" if result.difference is not None else ""

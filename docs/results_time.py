@@ -23,7 +23,7 @@ def left(measured: Measured) -> str:
     for data, study in STUDIES.items():
         empty: dict[str, list[Cell]] = {}
         for cell in study.cells:
-            if cell not in measured.results and not (cell.noise == "pair" and cell.p == 0):
+            if measured.is_left(cell) and not (cell.noise == "pair" and cell.p == 0):
                 empty.setdefault(cell.problem, []).append(cell)  # without noise, uniform:0 has the same runs
         for problem, cells in empty.items():
             runs, hours = left_to_run(cells, measured)
@@ -46,7 +46,8 @@ def _estimate(speed: Speed | None) -> str:
 
 def spent(measured: Measured) -> str:
     """Device time of all runs, and of LIMIT against the author's code."""
-    rows = [row for of_data in measured.rows.values() for row in of_data]
+    rows = [(row, "") for of_data in measured.rows.values() for row in of_data]
+    rows += [(row, ", figures alone") for row in measured.figure_rows]
     if not rows:
         return "No run yet."
     lines = [
@@ -54,12 +55,12 @@ def spent(measured: Measured) -> str:
         "| --- | --- | ---: | ---: | ---: |",
     ]
     groups: dict[tuple[str, str], list[ResultRow]] = {}
-    for row in rows:
-        groups.setdefault((row.data, row.device), []).append(row)
-    for (data, device), own in groups.items():
+    for row, what in rows:
+        groups.setdefault((NAMES[row.data] + what, row.device), []).append(row)
+    for (name, device), own in groups.items():
         hours = sum(row.seconds for row in own) / 3600
         epochs = sum(row.epochs_run for row in own)
-        lines.append(f"| {NAMES[data]} | {device} | {len(own):,} | {epochs:,} | {hours_text(hours)} |")
+        lines.append(f"| {name} | {device} | {len(own):,} | {epochs:,} | {hours_text(hours)} |")
     compared = [sentence for data in AUTHORS for sentence in _against_author(data, measured.rows[data])]
     return "\n".join([*lines, "", *(compared or ["No run of LIMIT of the author's size on an H200 yet."])])
 

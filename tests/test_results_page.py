@@ -94,7 +94,7 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, t
     assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
     assert "Standard deviations by 1000 bootstrap" in content["results-mnist"]
     assert (
-        "Fewer values of the grid than the paper's were compared: LIMIT-L − S at uniform:0.8/48000"
+        "Fewer values of the grid than the paper's were run: LIMIT-L − S at uniform:0.8/48000"
         in (content["results-mnist"])
     )
     assert "| MNIST | uniform:0.8/48000 | β 10 |" in content["results-chosen"]
@@ -111,6 +111,69 @@ def test_what_falls_short_is_named(page: ModuleType, tmp_path: Path) -> None:
     assert "LIMIT-L − S at uniform:0.8/48000: 95.0, −2.7, least 97.2" in content["results-agreement"]
 
 
+FAILED_AT_ONCE: dict[str, Any] = {
+    "failure": "the loss is not finite",
+    "best_epoch": 0,
+    "validation_accuracy": None,
+    "validation_loss": None,
+    "test_accuracy": None,
+    "bootstrap_std": None,
+    "gap_auc": None,
+}
+
+
+def test_failed_runs_are_told_of_and_not_left_to_run(page: ModuleType, tmp_path: Path) -> None:
+    rates = ("0.001", "0.0001", "1e-05", "1e-06")
+    dmi = [row(method="dmi", hyper=f"learning_rate={rate}", **FAILED_AT_ONCE) for rate in rates]
+    ce = [row(method="ce", hyper="", seed=seed, gap_auc=None) for seed in (1, 2)]
+    lost = row(method="ce", hyper="", **FAILED_AT_ONCE)
+    limit = [row(hyper=f"beta={beta}", seed=seed) for beta in ("3", "10") for seed in (0, 1)]
+    late = row(method="limit-g", failure="the loss is not finite")
+    begun = row(method="limit-g", n=1000, hyper="beta=0", **FAILED_AT_ONCE)
+    content = written(page, tmp_path, *dmi, *ce, lost, *limit, row(seed=2, **FAILED_AT_ONCE), late, begun)
+    tables = content["results-mnist"]
+    assert "| failed<br>88.8 ± 0.9 |" in line(content["results-head"], "DMI")
+    assert "(2)<br>87.2 ± 1.0" in line(content["results-head"], "CE")
+    assert "CE at uniform:0.8/48000 (seed 0)" in tables
+    assert "LIMIT-L − S at uniform:0.8/48000 (β 10 seed 2)" in tables
+    assert "DMI at uniform:0.8/48000 (rate 0.001 seed 0; rate 0.0001 seed 0; rate 1e-05 seed 0" in tables
+    assert "the best epoch before that counts: LIMIT-G − S at uniform:0.8/48000 (β 10 seed 0)." in tables
+    assert content["results-chosen"].endswith("| MNIST | uniform:0.8/48000 | β 10 | β 3 |")
+    left = {
+        text.split(" | ")[1]: text for text in content["results-left"].splitlines() if "| MNIST |" in text
+    }
+    assert "DMI" not in left["uniform:0.8/48000"]
+    assert "MAE" in left["uniform:0.8/48000"]
+    assert "| all |" in left["uniform:0.8/1000"], "a value that failed leaves the others to run"
+
+
+def test_values_that_lack_seeds_are_named(page: ModuleType, tmp_path: Path) -> None:
+    rows = [row(hyper=f"beta={beta}", seed=seed) for beta in ("1", "10") for seed in range(3)]
+    stray = row(hyper="beta=100", seed=7)
+    said = written(page, tmp_path, *rows, row(hyper="beta=1", seed=3), stray)["results-mnist"]
+    assert "lack seeds of the others were not compared: LIMIT-L − S at uniform:0.8/48000 (β 100)." in said
+    assert "chosen by fewer seeds than the mean is over: all cells." in said
+
+
+def test_precisions_are_stated(page: ModuleType, tmp_path: Path) -> None:
+    rows = [row(), row(method="limit-g"), row(method="limit-g", hyper="beta=3", precision="float32")]
+    said = written(page, tmp_path, *rows, row(method="mae", hyper=""))["results-mnist"]
+    assert "Trained in bfloat16. Trained in bfloat16 and float32: LIMIT-G − S at uniform:0.8/48000." in said
+
+
+def test_the_best_of_the_methods_that_are_shown_is_bold(page: ModuleType, tmp_path: Path) -> None:
+    sampled = row(method="limit-l+s", hyper="beta=10 sigma=0.03", test_accuracy=0.978)
+    content = written(page, tmp_path, row(), sampled)
+    assert "**97.6 ± 0.1**" in line(content["results-head"], "LIMIT-L − S")
+    assert "**97.6" not in content["results-mnist"]
+
+
+def test_detection_below_what_is_wanted_is_marked(page: ModuleType, tmp_path: Path) -> None:
+    said = written(page, tmp_path, row(gap_auc=0.9979))["results-detection"]
+    assert "| 0.9979 (1), **not reached** | .9987 | ≥ 0.998 |" in said
+    assert said.count("**not reached**") == 1
+
+
 def test_other_limits_of_epochs_are_stated(page: ModuleType, tmp_path: Path) -> None:
     rows = [row(), row(method="limit-g"), row(method="ce", hyper="", epochs=50, epochs_run=50)]
     screened = row(method="limit-g", hyper="beta=3", validation_accuracy=0.1, epochs=20, epochs_run=20)
@@ -124,6 +187,15 @@ def test_time_is_compared_with_the_authors(page: ModuleType, tmp_path: Path) -> 
     assert "| MNIST | NVIDIA H200 | 3 | 600 | 1 minute |" in content["results-time"]
     assert "2 runs of 400 epochs in 1 minute, 0.01 s per epoch" in content["results-time"]
     assert "they would take 17 minutes, 260 × as long" in content["results-time"]
+
+
+def test_time_has_runs_that_only_figures_keep(page: ModuleType, tmp_path: Path) -> None:
+    alone = row(network="mlp-4x512", epochs_run=150, seconds=7200.0)
+    keep(kept_file(tmp_path, "curves"), [Kept(row(), "1/2"), Kept(alone, "1/2")])
+    keep(kept_file(tmp_path, "histograms"), [Kept(alone, "1/2"), Kept(row(quick=True, seed=3), "1/2")])
+    said = written(page, tmp_path, row())["results-time"]
+    assert "| MNIST | NVIDIA H200 | 1 | 200 | 1 minute |" in said
+    assert "| MNIST, figures alone | NVIDIA H200 | 1 | 150 | 2.0 hours |" in said
 
 
 def test_figures_show_what_was_kept_or_what_it_takes(

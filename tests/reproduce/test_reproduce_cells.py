@@ -9,6 +9,7 @@ from noiselimit.reproduce.cells import cell_result
 from noiselimit.reproduce.studies import Cell
 
 CELL = Cell("mnist", "uniform", 0.8, 48_000, "limit-l")
+AT_ONCE = {"failure": "the loss", "best_epoch": 0, "validation_accuracy": None, "test_accuracy": None}
 
 
 def test_nothing_run_is_no_result(figure_row):
@@ -54,15 +55,35 @@ def test_the_criterion_is_the_issues(figure_row):
 
 
 def test_a_value_of_which_a_run_failed_is_not_chosen(figure_row):
-    failed = {"failure": "the loss", "validation_accuracy": None, "test_accuracy": None}
     rows = [
         figure_row(hyper="beta=0", validation_accuracy=0.9),
-        figure_row(hyper="beta=0", seed=1, **failed),
+        figure_row(hyper="beta=0", seed=1, **AT_ONCE),
         figure_row(hyper="beta=10"),
     ]
     result = cell_result(CELL, rows)
-    assert (result.hyper, result.values_run) == ("beta=10", 2)
-    assert cell_result(CELL, rows[:2]) is None
+    assert (result.hyper, result.values_run, result.values_compared) == ("beta=10", 2, 1)
+    assert result.failed == (("beta=0", 1),)
+    alone = cell_result(CELL, rows[:2])
+    assert (alone.hyper, alone.seeds, alone.failed) == ("beta=0", (0,), (("beta=0", 1),))
+    assert cell_result(CELL, rows[1:2]) is None
+
+
+def test_a_run_that_failed_late_counts_by_its_best_epoch(figure_row):
+    rows = [
+        figure_row(seed=0, test_accuracy=0.97),
+        figure_row(seed=1, test_accuracy=0.95, failure="the loss is not finite in epoch 380"),
+        figure_row(hyper="beta=3", validation_accuracy=0.1),
+        figure_row(hyper="beta=3", validation_accuracy=0.1, seed=1),
+    ]
+    result = cell_result(CELL, rows)
+    assert (result.hyper, result.accuracy) == ("beta=10", pytest.approx(96.0))
+    assert (result.broken_off, result.failed) == ((("beta=10", 1),), ())
+
+
+def test_precisions_of_what_was_compared_are_known(figure_row):
+    rows = [figure_row(), figure_row(hyper="beta=3", precision="float32")]
+    assert cell_result(CELL, rows).precisions == ("bfloat16", "float32")
+    assert cell_result(CELL, rows[:1]).precisions == ("bfloat16",)
 
 
 def test_a_screen_of_fewer_epochs_is_stated(figure_row):

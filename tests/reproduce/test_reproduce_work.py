@@ -76,6 +76,19 @@ def test_finalists_are_the_best_so_far_of_each_cell(figure_row):
     assert [task.hyper for task in chosen] == ["", "beta=10", "beta=30"]
 
 
+def test_a_value_that_failed_is_no_finalist(figure_row):
+    tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
+    short = {"epochs": 15, "epochs_run": 15}
+    rows = [
+        figure_row(hyper="beta=0", validation_accuracy=0.21, failure="not finite", **short),
+        figure_row(hyper="beta=1", validation_accuracy=0.20, **short),
+        figure_row(hyper="beta=3", validation_accuracy=0.19, **short),
+        figure_row(hyper="beta=10", validation_accuracy=0.18, **short),
+    ]
+    chosen = finalists(tasks, rows, MNIST, 2)
+    assert [task.hyper for task in missing_tasks(chosen, rows, MNIST)] == ["beta=1", "beta=3"]
+
+
 def test_measured_speeds_come_out_as_they_went_in(speed):
     assert speed.epoch_seconds(load("limit-l", 48_000), 256) == pytest.approx(0.0107, rel=0.02)
     assert speed.epoch_seconds(load("limit-l", 1000), 256) == pytest.approx(0.00106, rel=0.02)

@@ -7,11 +7,13 @@ from noiselimit.cli.bench_news import bench_news
 from noiselimit.cli.news import download_news
 from noiselimit.cli.reproduce_tables import plan_lines, print_cells
 from noiselimit.reproduce.call import Plan, Wanted, carry_out, make_plan
-from noiselimit.reproduce.cells import CellResult, cell_result
+from noiselimit.reproduce.cell_result import CellResult, Runs
+from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs
 from noiselimit.reproduce.figures.drawing import draw_figure
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import Ended
+from noiselimit.reproduce.studies import Cell
 
 
 def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
@@ -26,38 +28,47 @@ def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
     drawn = (
         [] if figure is None else [str(path) for path in draw_figure(figure, wanted.out, quick=wanted.quick)]
     )
-    results = _results(planned, wanted)
+    results, failed = _results(planned, wanted)
     if as_json:
-        print(json.dumps(_plain(wanted, ended, results, drawn), indent=2))
+        print(json.dumps(_plain(wanted, ended, results, failed, drawn), indent=2))
         return 1 if ended.failed else 0
-    if results:
-        print_cells(results)
+    if results or failed:
+        print_cells(results, failed)
         if wanted.quick:
             print("A quick trial on other data: the paper's figures are beside it, not to compare with.")
     if drawn:
         print(f"drawn: {', '.join(drawn)}")
-    failed = f", {ended.failed} of them failed" if ended.failed else ""
-    print(f"{wanted.name}: {ended.rows} runs trained{failed}, {ended.left} left.")
+    of_them = f", {ended.failed} of them failed" if ended.failed else ""
+    print(f"{wanted.name}: {ended.rows} runs trained{of_them}, {ended.left} left.")
     if ended.left:
         print("The same command goes on.")
     return 1 if ended.failed else 0
 
 
-def _results(plan: Plan, wanted: Wanted) -> list[CellResult]:
+def _results(plan: Plan, wanted: Wanted) -> tuple[list[CellResult], dict[Cell, Runs]]:
+    """What was measured, and cells of which runs failed and none came to a result."""
     if plan.protocol is None or not plan.cells:
-        return []
+        return [], {}
     rows = read_rows(rows_path(wanted.out, plan.protocol.data))
-    found = (cell_result(cell, rows, plan.protocol) for cell in plan.cells)
-    return [result for result in found if result is not None]
+    found = {cell: cell_result(cell, rows, plan.protocol) for cell in plan.cells}
+    without = [cell for cell, result in found.items() if result is None]
+    failed = {cell: failed_runs(cell_rows(cell, rows, plan.protocol)) for cell in without}
+    return [one for one in found.values() if one is not None], {cell: r for cell, r in failed.items() if r}
 
 
-def _plain(wanted: Wanted, ended: Ended, results: list[CellResult], drawn: list[str]) -> dict[str, Any]:
+def _plain(
+    wanted: Wanted, ended: Ended, results: list[CellResult], failed: dict[Cell, Runs], drawn: list[str]
+) -> dict[str, Any]:
     return {
         "name": wanted.name,
         "runs_trained": ended.rows,
         "runs_failed": ended.failed,
         "runs_left": ended.left,
         "drawn": drawn,
+        "failed_cells": [
+            {"problem": cell.problem, "method": cell.method, "failed_runs": runs}
+            for cell, runs in failed.items()
+        ],
         "cells": [
             {
                 "problem": result.cell.problem,
@@ -70,7 +81,9 @@ def _plain(wanted: Wanted, ended: Ended, results: list[CellResult], drawn: list[
                 "gap_auc": result.gap_auc,
                 "epochs": result.epochs,
                 "values_run": result.values_run,
+                "values_compared": result.values_compared,
                 "values": result.values,
+                "failed_runs": result.failed,
                 "paper": None if result.paper is None else result.paper.accuracy,
                 "paper_std": None if result.paper is None else result.paper.std,
                 "difference": result.difference,

@@ -1,15 +1,16 @@
 """Tables of `noiselimit reproduce`: what there is, what is left, what was measured beside the paper's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from noiselimit.cli.console import say
 
 if TYPE_CHECKING:
     from noiselimit.reproduce.call import Plan
-    from noiselimit.reproduce.cells import CellResult
+    from noiselimit.reproduce.cell_result import CellResult, Runs
     from noiselimit.reproduce.speed import Speed
     from noiselimit.reproduce.states import State
+    from noiselimit.reproduce.studies import Cell
 
 NONE = "–"
 
@@ -46,8 +47,8 @@ def plan_lines(plan: "Plan") -> list[str]:
     return [*lines, f"{plan.missing} of {len(plan.tasks)} runs are left: {total}"]
 
 
-def print_cells(results: Sequence["CellResult"]) -> None:
-    """What was measured, one line for each cell."""
+def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]) -> None:
+    """What was measured, one line for each cell; `failed` have runs, but no result."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -56,19 +57,23 @@ def print_cells(results: Sequence["CellResult"]) -> None:
     for name in ("seeds", "test, %", "paper, %", "difference", "gap AUC"):
         table.add_column(name, justify="right")
     for result in results:
-        paper = result.paper
+        paper, compared = result.paper, result.values_compared
         table.add_row(
             result.cell.problem,
             result.cell.method,
-            result.hyper
-            + ("" if result.values_run == result.values else f" ({result.values_run} of {result.values})"),
+            result.hyper + (f" ({compared} of {result.values})" if compared < result.values else ""),
             str(len(result.seeds)),
             f"{result.accuracy:.1f} ± {result.std:.1f}",
             NONE if paper is None else f"{paper.accuracy:.1f} ± {paper.std:.1f}",
             NONE if result.difference is None else f"{result.difference:+.1f}",
             NONE if result.gap_auc is None else f"{result.gap_auc:.4f}",
         )
+    for cell, runs in failed.items():
+        table.add_row(cell.problem, cell.method, NONE, "0", f"failed ({len(runs)})", NONE, NONE, NONE)
     say(table)
+    count = sum(len(result.failed) for result in results) + sum(map(len, failed.values()))
+    if count:
+        print(f"{count} runs failed in their first epoch and count for nothing; they are not run again.")
 
 
 def _hours(hours: float | None) -> str:

@@ -70,6 +70,11 @@ class ResultRow:
         )
 
     @property
+    def has_result(self) -> bool:
+        """Whether an epoch was chosen; then the run counts, even if it failed later: no other would be."""
+        return self.validation_accuracy is not None and self.test_accuracy is not None
+
+    @property
     def is_exhausted(self) -> bool:
         """Whether it ended by itself, so that more epochs would change nothing."""
         return bool(self.failure) or self.epochs_run < self.epochs

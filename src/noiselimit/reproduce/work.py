@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from noiselimit.reproduce.cells import cell_rows, spec_hyper
+from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.protocol import Protocol
 from noiselimit.reproduce.rows import ResultRow, RowKey, current_rows
 from noiselimit.reproduce.studies import Cell
@@ -49,16 +49,19 @@ def missing_tasks(tasks: Iterable[Task], rows: Iterable[ResultRow], protocol: Pr
 
 
 def finalists(tasks: Iterable[Task], rows: Sequence[ResultRow], protocol: Protocol, count: int) -> list[Task]:
-    """Of each cell the `count` values that rows so far, of however few epochs, say are best; all if none."""
+    """Of each cell the `count` values that rows so far, of however few epochs, say are best; all if none.
+
+    A value of which a run failed is none of them: more epochs would change nothing.
+    """
     wanted: dict[Cell, Collection[str]] = {}
     kept = []
     for task in tasks:
         if task.cell not in wanted:
             by_value = cell_rows(task.cell, rows, protocol)
-            merit = {
-                value: fmean(row.validation_accuracy or 0 for row in own) for value, own in by_value.items()
-            }
-            wanted[task.cell] = sorted(merit, key=lambda value: -merit[value])[:count]
+            found = compare(
+                {value: own for value, own in by_value.items() if not any(row.failure for row in own)}
+            )
+            wanted[task.cell] = () if found is None else found.ranked[:count]
         if not wanted[task.cell] or task.hyper in wanted[task.cell]:
             kept.append(task)
     return kept

@@ -1,0 +1,74 @@
+"""What was measured of a figure of a table, beside the paper's."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+from noiselimit.reproduce.paper import PaperFigure
+from noiselimit.reproduce.studies import Cell
+
+PAPER_SEEDS = 5
+MARGIN = 0.1
+"""Per cent, for the rounding of printed figures."""
+Runs = tuple[tuple[str, int], ...]
+"""Value of the grid and seed of each."""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What was measured of a cell; accuracies in per cent, as in the paper."""
+
+    cell: Cell
+    hyper: str
+    """The value of the grid that noisy validation chose, such as 'beta=10'."""
+    seeds: tuple[int, ...]
+    """Of the chosen value, all that were run."""
+    accuracy: float
+    """Mean clean test accuracy over the seeds, each at its best noisy-validation epoch."""
+    std: float
+    """Over the seeds; of one seed by bootstrap of the test examples."""
+    std_by: str
+    """seeds or bootstrap."""
+    validation_accuracy: float
+    gap_auc: float | None
+    """Mean over the seeds of the chosen value."""
+    epochs: int
+    """The limit of epochs of the chosen value, the lowest where seeds differ."""
+    screen_epochs: int | None
+    """The lower limit under which other values were compared with it; None: all had the same."""
+    epochs_run: float
+    """Mean over the seeds of the chosen value."""
+    seconds: float
+    """Of all runs of the cell, the whole grid."""
+    values_run: int
+    values_compared: int
+    values: int
+    """How many values of the grid have rows, were compared, and exist; fewer are stated, never silent."""
+    compared_seeds: tuple[int, ...]
+    """By these one was chosen: all compared values have them."""
+    lacking: tuple[str, ...]
+    """Values that were not compared, since they lack some of these seeds."""
+    failed: Runs
+    """Runs, of whatever value, that failed before there was an epoch to choose."""
+    broken_off: Runs
+    """Runs that failed later: the best epoch before counts."""
+    precisions: tuple[str, ...]
+    """In which the compared values were trained."""
+    paper: PaperFigure | None
+
+    @property
+    def difference(self) -> float | None:
+        """Measured less the paper's."""
+        return None if self.paper is None else self.accuracy - self.paper.accuracy
+
+    @property
+    def threshold(self) -> float | None:
+        """The least accuracy that agrees with the paper: its value − 2·√(s²/5 + s²/m) − 0.1."""
+        if self.paper is None:
+            return None
+        spread = self.paper.std * sqrt(1 / PAPER_SEEDS + 1 / len(self.seeds))
+        return self.paper.accuracy - 2 * spread - MARGIN
+
+    @property
+    def meets(self) -> bool | None:
+        """Whether the measured accuracy reaches it; None where the paper has none."""
+        return None if self.threshold is None else self.accuracy >= self.threshold
