@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.errors import InputError
-from noiselimit.reproduce.figures.kept import Kept, keep, kept_file, read_kept
-from noiselimit.reproduce.merging import merge_results
 from noiselimit.reproduce.rows import HEADER, ResultRow, current_rows, hyper_text, line_of, row_of
-from noiselimit.reproduce.rows_file import append_rows, read_folder, read_rows, rows_path
+from noiselimit.reproduce.rows_file import append_rows, is_rows_file, read_rows
 
 SHARES = st.none() | st.integers(0, 10**6).map(lambda count: count / 10**6)
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=8)
@@ -88,26 +86,7 @@ def test_other_files_and_damaged_lines_are_told_of(tmp_path, figure_row):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="no file of results"):
         read_rows(path)
-    assert read_folder(tmp_path) == []
+    assert not is_rows_file(path)
     path.write_text(f"{HEADER}\n{line_of(figure_row())}\nmnist,5\n{line_of(figure_row())}\n")
     with pytest.raises(InputError, match="line 3"):
         read_rows(path)
-
-
-def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
-    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    append_rows(rows_path(here, "mnist"), [figure_row(seed=0)])
-    append_rows(rows_path(elsewhere, "mnist"), [figure_row(seed=0), figure_row(seed=1)])
-    single = tmp_path / "single.csv"
-    append_rows(single, [figure_row(data="cifar10")])
-    keep(kept_file(elsewhere, "curves"), [Kept(figure_row(), "1 2 3")])
-    (elsewhere / "figures" / "sheet-1.png").write_bytes(b"picture")
-    gained = {"mnist.csv": 1, "cifar10.csv": 1, "figures/curves.csv": 1, "figures/sheet-1.png": 1}
-    assert merge_results([elsewhere, single, single], here) == gained
-    again = merge_results([elsewhere, single], here)
-    assert set(again.values()) == {0}
-    assert [row.seed for row in read_rows(rows_path(here, "mnist"))] == [0, 1]
-    assert len(read_folder(here)) == 3
-    assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3"
-    with pytest.raises(InputError, match="no file or folder"):
-        merge_results([tmp_path / "none.csv"], here)

@@ -37,11 +37,6 @@ def read_rows(path: Path) -> list[ResultRow]:
     return rows
 
 
-def read_folder(folder: Path) -> list[ResultRow]:
-    """All rows of all files in a folder, which may be missing."""
-    return [row for path in sorted(folder.glob("*.csv")) if is_rows_file(path) for row in read_rows(path)]
-
-
 def append_rows(path: Path, rows: Iterable[ResultRow]) -> None:
     """Add whole lines at the end, on disk when this returns; what a crash left of a line goes first."""
     text = "".join(f"{line_of(row)}\n" for row in rows)

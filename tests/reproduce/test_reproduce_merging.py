@@ -1,0 +1,81 @@
+"""Results made elsewhere: each row once, and sheets of pictures beside the run that they are of."""
+
+import pytest
+
+from noiselimit.errors import InputError, Notice
+from noiselimit.reproduce.figures.kept import Kept, best, keep, kept_file, read_kept
+from noiselimit.reproduce.merging import merge_results
+from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
+
+SUSPECTS = "figures/suspects.csv"
+FIRST, SECOND = "figures/suspicious-mnist-1.png", "figures/suspicious-mnist-2.png"
+
+
+def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    append_rows(rows_path(here, "mnist"), [figure_row(seed=0)])
+    append_rows(rows_path(elsewhere, "mnist"), [figure_row(seed=0), figure_row(seed=1)])
+    single = tmp_path / "single.csv"
+    append_rows(single, [figure_row(data="cifar10")])
+    keep(kept_file(elsewhere, "curves"), [Kept(figure_row(), "1 2 3")])
+    gained = {"mnist.csv": 1, "cifar10.csv": 1, "figures/curves.csv": 1}
+    assert merge_results([elsewhere, single, single], here) == gained
+    again = merge_results([elsewhere, single], here)
+    assert set(again.values()) == {0}
+    assert [row.seed for row in read_rows(rows_path(here, "mnist"))] == [0, 1]
+    assert len(read_rows(rows_path(here, "cifar10"))) == 1
+    assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3"
+    with pytest.raises(InputError, match="no file or folder"):
+        merge_results([tmp_path / "none.csv"], here)
+
+
+@pytest.fixture
+def results(tmp_path, figure_row):
+    """Make a folder with one run's suspects, by its accuracy, and sheets that say whose they are."""
+
+    def make(name, accuracy, sheets=1, **changes):
+        row = figure_row(noise="none", p=0.0, gap_auc=None, validation_accuracy=accuracy, **changes)
+        keep(kept_file(tmp_path / name, "suspects"), [Kept(row, "1:0:2:1.3")])
+        for number in range(1, sheets + 1):
+            path = tmp_path / name / "figures" / f"suspicious-mnist-{number}.png"
+            path.write_bytes(f"sheet of {name}".encode())
+        return tmp_path / name
+
+    return make
+
+
+def best_value(place):
+    return best(read_kept(kept_file(place, "suspects"))).row.hyper
+
+
+def test_sheets_of_a_worse_run_stay_where_they_are(results):
+    here, worse = results("here", 0.994, hyper="beta=1"), results("worse", 0.98, hyper="beta=100")
+    assert merge_results([worse], here) == {SUSPECTS: 1}
+    assert best_value(here) == "beta=1"
+    assert (here / FIRST).read_bytes() == b"sheet of here"
+
+
+@pytest.mark.parametrize("named", [".", SUSPECTS])
+def test_sheets_of_the_best_run_replace_all_that_were_there(results, named):
+    here, better = results("here", 0.98, sheets=2, hyper="beta=1"), results("better", 0.99, hyper="beta=100")
+    assert merge_results([better / named], here) == {SUSPECTS: 1, FIRST: 1}
+    assert best_value(here) == "beta=100"
+    assert (here / FIRST).read_bytes() == b"sheet of better"
+    assert not (here / SECOND).exists()
+    assert set(merge_results([better], here).values()) == {0}
+
+
+def test_the_order_of_the_places_does_not_matter(results, tmp_path):
+    worse, better = results("worse", 0.98, hyper="beta=1"), results("better", 0.99, hyper="beta=100")
+    for name, places in (("one", [worse, better]), ("other", [better, worse])):
+        merge_results(places, tmp_path / name)
+        assert (tmp_path / name / FIRST).read_bytes() == b"sheet of better"
+        assert len(read_kept(kept_file(tmp_path / name, "suspects"))) == 2
+
+
+def test_the_best_run_without_its_sheets_is_not_taken(results):
+    here, bare = results("here", 0.98, hyper="beta=1"), results("bare", 0.99, sheets=0, hyper="beta=100")
+    with pytest.warns(Notice, match="has the best run of suspicious-mnist but not its pictures"):
+        assert merge_results([bare], here) == {SUSPECTS: 0}
+    assert best_value(here) == "beta=1"
+    assert (here / FIRST).read_bytes() == b"sheet of here"
