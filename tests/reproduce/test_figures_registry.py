@@ -6,14 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from noiselimit.errors import InputError
 from noiselimit.reproduce.figures.beta_sweep import BETA_SWEEP
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.histograms import BINS
 from noiselimit.reproduce.figures.kept import Kept
 from noiselimit.reproduce.figures.learning_curves import LEARNING_CURVES
 from noiselimit.reproduce.figures.memorisation import MEMORISATION, SEARCHED, chosen, training_of
-from noiselimit.reproduce.figures.registry import FIGURES, find_figure
+from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.protocol import Protocol
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.work import Task
@@ -115,9 +114,3 @@ def test_the_caption_counts_the_bits_that_training_accuracy_implies(figure_row: 
     row = figure_row(network="mlp-4x512", method="ce", hyper="")
     assert "cross-entropy 2.47" in MEMORISATION.caption([Kept(row, "2000 9000/1000 1000")])
     assert "cross-entropy 0.00" in MEMORISATION.caption([Kept(row, "1000 2000/1000 9000")])
-
-
-def test_unknown_names_are_refused() -> None:
-    assert find_figure("fano").draw([])
-    with pytest.raises(InputError, match="figure"):
-        find_figure("fanno")

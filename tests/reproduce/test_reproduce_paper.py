@@ -5,7 +5,7 @@ import pytest
 from noiselimit.errors import InputError
 from noiselimit.reproduce.paper import paper_cells, paper_figure
 from noiselimit.reproduce.protocol import protocol_for
-from noiselimit.reproduce.studies import STUDIES, Cell, chosen_cells, find_study, run_noise
+from noiselimit.reproduce.studies import STUDIES, Cell, chosen_cells, run_noise
 from noiselimit.reproduce.work import all_tasks
 
 
@@ -46,7 +46,7 @@ def test_a_cell_takes_its_whole_grid_for_every_seed(method, values):
 
 def test_the_first_runs_of_the_tables_are_as_many_as_the_issue_says():
     methods = ["ce", "mae", "fw", "dmi", "limit-g", "limit-l"]
-    cells = chosen_cells(find_study("mnist"), methods)
+    cells = chosen_cells(STUDIES["mnist"], methods)
     assert len(all_tasks(cells, range(3), protocol_for("mnist"))) == 828
 
 
@@ -64,7 +64,7 @@ def test_a_quick_trial_has_the_same_cells_on_digits():
 
 
 def test_cells_are_chosen_by_how_their_problem_begins():
-    study = find_study("cifar10")
+    study = STUDIES["cifar10"]
     assert {cell.problem for cell in chosen_cells(study, None, ["pair:0.4"])} == {"pair:0.4/40000"}
     assert len(chosen_cells(study, ["ce"], ["uniform:0.4/40000"])) == 1
     with pytest.raises(InputError, match=r"has no cell 'uniform:0\.41'"):

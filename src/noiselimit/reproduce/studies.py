@@ -64,8 +64,6 @@ class Study:
 
     name: str
     title: str
-    kind: str
-    """table or figure."""
     cells: tuple[Cell, ...]
 
     @property
@@ -106,18 +104,11 @@ def _study(name: str) -> Study:
         for entry in paper_cells()
         if entry.data == name
     )
-    return Study(name, TITLES[name], "table", cells)
+    return Study(name, TITLES[name], cells)
 
 
 STUDIES: Mapping[str, Study] = {name: _study(name) for name in TITLES}
 """The tables by name, in the order of the paper."""
-
-
-def find_study(name: str) -> Study:
-    """The table of that name."""
-    if name not in STUDIES:
-        raise unknown("table", name, STUDIES)
-    return STUDIES[name]
 
 
 def chosen_cells(

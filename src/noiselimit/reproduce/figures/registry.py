@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from noiselimit.errors import unknown
 from noiselimit.reproduce.figures.beta_sweep import BETA_SWEEP
 from noiselimit.reproduce.figures.fano import FANO
 from noiselimit.reproduce.figures.figure import Figure
@@ -15,10 +14,3 @@ FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (MEMORISATION, FANO, LEARNING_CURVES, BETA_SWEEP, *GAP_HISTOGRAMS, *SUSPICIOUS)
 }
-
-
-def find_figure(name: str) -> Figure:
-    """The figure of that name."""
-    if name not in FIGURES:
-        raise unknown("figure", name, FIGURES)
-    return FIGURES[name]
