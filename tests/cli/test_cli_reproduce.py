@@ -5,6 +5,7 @@ import json
 import pytest
 
 from noiselimit.reproduce.rows import HEADER
+from noiselimit.reproduce.studies import STUDIES
 
 
 def test_the_list_names_tables_and_figures(command):
@@ -65,19 +66,61 @@ def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     assert json.loads(merged.out) == {"mnist.csv": 3}
 
 
+def failed_row(rate):
+    """A quick trial of DMI that failed in its first epoch."""
+    values = dict.fromkeys(HEADER.split(","), "")
+    values |= {"data": "mnist", "noise": "uniform", "p": "0.8", "n": "1000", "method": "dmi", "seed": "0"}
+    values |= {"hyper": f"learning_rate={rate}", "epochs": "3", "patience": "2", "network": "small-cnn"}
+    values |= {"quick": "yes", "epochs_run": "1", "best_epoch": "0", "seconds": "1", "failure": "not finite"}
+    return ",".join(values.values())
+
+
+def test_a_cell_of_which_all_runs_failed_is_shown_as_failed(command, tmp_path):
+    place = tmp_path / "runs" / "reproduce-quick"
+    place.mkdir(parents=True)
+    (place / "mnist.csv").write_text("\n".join([HEADER, failed_row("0.001"), failed_row("0.0001"), ""]))
+    arguments = (
+        "reproduce",
+        "mnist",
+        "--quick",
+        "--cells",
+        "uniform:0.8/1000",
+        "--methods",
+        "dmi",
+        "--quiet",
+    )
+    answer = command(*arguments)
+    assert answer.code == 0
+    assert "failed (2)" in answer.out
+    assert "2 runs failed in their first epoch and count for nothing; they are not run again." in answer.out
+    content = json.loads(command(*arguments, "--json").out)
+    runs = [["learning_rate=0.001", 0], ["learning_rate=0.0001", 0]]
+    assert content["failed_cells"] == [{"problem": "uniform:0.8/1000", "method": "dmi", "failed_runs": runs}]
+    assert content["cells"] == []
+
+
+LEARNED = 80.0
+"""Per cent: all methods have over 90 on digits with right labels, and chance has 10."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cells"),
     [
-        ("mnist", "uniform:0/1000,uniform:0.8/48000"),
-        ("cifar10", "uniform:0,pair:0.4"),
+        ("mnist", "uniform:0/48000,uniform:0.8/1000"),
+        ("cifar10", "uniform:0/40000,pair:0.4"),
         ("cifar100", "uniform:0.4"),
         ("clothing1m", "real"),
     ],
 )
-def test_every_table_runs_quickly(command, name, cells):
+def test_every_table_runs_quickly_and_right_labels_are_learned(command, name, cells):
     answer = command(
-        "reproduce", name, "--quick", "--cells", cells, "--threads", "1", "--quiet", "--device", "cpu"
+        *("reproduce", name, "--quick", "--cells", cells),
+        *("--threads", "1", "--quiet", "--device", "cpu", "--json"),
     )
     assert answer.code == 0
-    assert ", 0 left." in answer.out
+    content = json.loads(answer.out)
+    assert content["runs_left"] == 0
+    accuracies = {cell["method"]: cell["accuracy"] for cell in content["cells"] if ":0/" in cell["problem"]}
+    assert set(accuracies) == (set(STUDIES[name].methods) if "uniform:0/" in cells else set())
+    assert all(accuracy > LEARNED for accuracy in accuracies.values()), accuracies
