@@ -9,7 +9,7 @@ from torch.utils.data import TensorDataset
 import noiselimit
 from noiselimit import InputError, RunSpec, grid, train
 from noiselimit.data.examples import DataSet
-from noiselimit.training import Progress
+from noiselimit.training import Progress, Stopped
 
 
 def test_arrays_and_datasets_give_the_same_run(blobs: DataSet) -> None:
@@ -45,6 +45,23 @@ def test_finished_runs_are_kept_when_training_is_interrupted(blobs: DataSet, tmp
         train(specs, blobs, out=tmp_path, threads=1, progress=interrupt)
     (kept,) = tmp_path.iterdir()
     assert noiselimit.load_run(kept).spec.epochs == 1
+
+
+@pytest.mark.parametrize("asked", [2, 20])  # in the midst of an epoch of 23 steps, and of its evaluation
+def test_a_training_can_be_stopped_at_any_step(blobs: DataSet, tmp_path: Path, asked: int) -> None:
+    asks: list[int] = []
+    told: list[Progress] = []
+
+    def stop() -> bool:
+        asks.append(len(told))
+        return any(news.record is None for news in told) and asks.count(len(told)) >= asked
+
+    specs = grid(epochs=[1, 50], batch_size=4, network="linear", method="ce")
+    with pytest.raises(Stopped):
+        train(specs, blobs, out=tmp_path, threads=1, progress=told.append, stop=stop)
+    assert len(list(tmp_path.glob("*/spec.json"))) == 1
+    assert [news.record["epoch"] for news in told if news.record] == [1, 1]
+    assert len(asks) < 60
 
 
 def test_the_noise_rate_and_sizes_are_recorded(blobs: DataSet) -> None:

@@ -20,6 +20,7 @@ from noiselimit.checkpoints.words import tell_of_begun
 from noiselimit.cohort.averages import make_averages
 from noiselimit.cohort.device import find_device
 from noiselimit.cohort.outcome import Finished, Record
+from noiselimit.cohort.outcome import Stopped as Stopped
 from noiselimit.cohort.pace import Pace, fast_precision, find_pace
 from noiselimit.cohort.plan import plan_cohorts
 from noiselimit.cohort.prepare import PreparedRun, prepare_all
@@ -68,6 +69,7 @@ def train(
     averaged: bool = False,
     checkpoints: str | float = "auto",
     progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> list[Run]:
     """Train every spec and return the runs in the order of the specs.
 
@@ -84,6 +86,7 @@ def train(
     interruption goes on from there, on a CPU to the same end bit by bit: 'auto' writes them as often as costs
     less than 2 % of the time, a number of seconds not more often than that (0: after every epoch), and 'off'
     neither writes nor uses any. One process at a time trains in a folder; another is refused.
+    `stop` is asked at every step, in the threads that train; once it says yes, this ends with `Stopped`.
     """
     given = [specs] if isinstance(specs, RunSpec) else list(specs)
     if not given or not all(isinstance(spec, RunSpec) for spec in given):
@@ -128,7 +131,7 @@ def train(
                     tally.begun(by_hash[spec_hash], entry.epoch)
                 tell_of_begun(list(begun.values()), len(by_hash))
             workshop = _Workshop(
-                data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally, kept
+                data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally, kept, stop
             )
             for generation in (
                 [spec for spec in missing if spec.parent is None],
@@ -184,6 +187,7 @@ class _Workshop:
     prepared: Mapping[str, PreparedRun]
     tally: "_Tally"
     checkpoints: Checkpoints | None
+    stop: Callable[[], bool]
 
     def train(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
         """The runs of these specs, whose parents are all among those done."""
@@ -228,6 +232,7 @@ class _Workshop:
             listener=Listener(lambda row, record: self.tally.epoch(specs[row], record), on_finished),
             watched=make_averages if self.averaged else None,
             keeper=keeper,
+            asked=self.stop,
         )
         return runs
 

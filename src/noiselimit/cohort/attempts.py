@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 
 from noiselimit.cohort.device import release_memory
+from noiselimit.cohort.outcome import Stopped
 from noiselimit.cohort.pace import Pace
 from noiselimit.errors import InputError, Notice
 
@@ -37,7 +38,7 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
                 f"the device's memory ran out while {len(rows)} runs trained: they go on as two cohorts, "
                 "from their last checkpoints where there are any."
             )
-    except InputError:
+    except (InputError, Stopped):
         raise
     except Exception as error:  # an OSError too: compilers write files, and a home may be read-only
         if begun.is_set() or not pace.kernels:

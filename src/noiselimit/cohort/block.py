@@ -16,7 +16,7 @@ from noiselimit.cohort.epoch import Epoch, learning_rate
 from noiselimit.cohort.evaluate import accuracy_and_loss, score_examples
 from noiselimit.cohort.losses import losses, method_rows
 from noiselimit.cohort.memorised import MemorisedRows
-from noiselimit.cohort.outcome import Finished, Record
+from noiselimit.cohort.outcome import Finished, Record, Stopped
 from noiselimit.cohort.pace import PRECISIONS, Pace
 from noiselimit.cohort.replay import Repeated
 from noiselimit.cohort.resume import bytes_of_states, empty_transitions, restore, take_states
@@ -67,6 +67,7 @@ class Block:
         self.bests = [BestEpoch() for _ in order]
         self.memorised = MemorisedRows([noise_entropies[i] for i in order], classes)
         self.pace = pace
+        self.stop: Callable[[], bool] = lambda: False
         self.closed = self.taken = 0
         """Epochs that are done, and steps taken by the end of the last one."""
         self.idle: set[int] = set()
@@ -115,13 +116,16 @@ class Block:
     ) -> Iterator[Finished]:
         """Train until no row is left; rows end at the end of an epoch. `on_epoch` gets (row, record).
 
+        `stop` ends it, by no more coming or by `Stopped`.
+
         `keep` may take the states of rows that go on: after what has ended was yielded, so that no row is
         ever in neither place.
         """
+        self.stop = stop
         epoch = self.closed
         while len(self.idle) < len(self.specs):
             epoch, started = epoch + 1, time.perf_counter()
-            if not self._train_epoch(epoch, stop):
+            if not self._train_epoch(epoch):
                 return
             failures = self._close_epoch(epoch, on_epoch)
             seconds = time.perf_counter() - started  # what comes below is not repeated with every epoch
@@ -172,7 +176,7 @@ class Block:
         )
         return seconds * ahead * len(self.idle) / len(self.specs) >= self.steps.seconds
 
-    def _train_epoch(self, epoch: int, stop: Callable[[], bool]) -> bool:
+    def _train_epoch(self, epoch: int) -> bool:
         """One pass over each row's training examples in the row's own order; False if it was stopped.
 
         No step waits for the device.
@@ -185,12 +189,12 @@ class Block:
         bounds = batch_bounds(len(self.data.train), self.specs[0].batch_size)
         if isinstance(self.data.train.inputs, Tensor):
             for start, end in bounds:
-                if stop():
+                if self.stop():
                     return False
                 self.steps(end - start)
         else:
             for batch in self.data.streamed(self.data.train, self.epoch.order, bounds, self.epoch.views):
-                if stop():
+                if self.stop():
                     return False
                 self._learn(batch)
         return True
@@ -218,10 +222,16 @@ class Block:
             watched = False
             if len(data.validation):
                 accuracy_and_loss(self.networks, data, data.validation, self._show)
-        return accuracy_and_loss(self.networks, data, data.selection, self._show if watched else None)
+        return accuracy_and_loss(self.networks, data, data.selection, self._show if watched else self._pass)
+
+    def _pass(self, batch: InputBatch, logits: Tensor) -> None:
+        """Of a batch that was evaluated: a CPU takes minutes for all of them."""
+        if self.stop():
+            raise Stopped
 
     def _show(self, batch: InputBatch, logits: Tensor) -> None:
         assert self.watch is not None
+        self._pass(batch, logits)
         self.watch.add_validated(batch.positions, logits, self.networks.predicted(batch.inputs))
 
     def _close_epoch(self, epoch: int, on_epoch: Callable[[int, Record], None]) -> list[str | None]:
@@ -229,7 +239,7 @@ class Block:
         data, totals = self.data, self.epoch.totals
         watched = self.watch is not None and self.watch.wants_validated(epoch, self.specs)
         validated = self._validate(data, watched=watched)
-        tested = accuracy_and_loss(self.networks, data, data.test)[0] if data.test else None
+        tested = accuracy_and_loss(self.networks, data, data.test, self._pass)[0] if data.test else None
         validation_accuracy, validation_loss = (values.tolist() for values in validated)
         test_accuracy = [None] * len(self.specs) if tested is None else tested.tolist()
         finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()

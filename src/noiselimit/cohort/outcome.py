@@ -26,6 +26,10 @@ WHERE_KNOWN = frozenset({"test_accuracy", "noise_entropy", "memorised_bits", "wr
 """What a record says: numbers, and numbers or None."""
 
 
+class Stopped(Exception):  # noqa: N818  # no error: somebody wished it
+    """Ends a training whose caller asked for it; what has ended is kept, and so are checkpoints."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """What the networks say of the examples of one part, in the part's order."""

@@ -12,7 +12,7 @@ from noiselimit.cohort.attempts import persevere
 from noiselimit.cohort.block import Block
 from noiselimit.cohort.block_data import DeviceInputs, block_data
 from noiselimit.cohort.gpu import train_on_gpu
-from noiselimit.cohort.outcome import Finished, Record
+from noiselimit.cohort.outcome import Finished, Record, Stopped
 from noiselimit.cohort.pace import Pace
 from noiselimit.cohort.plan import plan_blocks
 from noiselimit.cohort.prepare import PreparedRun
@@ -47,6 +47,7 @@ def train_cohort(
     listener: Listener,
     watched: MakeWatch | None = None,
     keeper: Keeper | None = None,
+    asked: Callable[[], bool] = lambda: False,
 ) -> None:
     """Train all rows; everything that comes of it goes to the listener, with positions in `specs`.
 
@@ -54,7 +55,8 @@ def train_cohort(
     has the same shapes and the same order of summation. More threads per block change the last digits.
     `parents` holds, for each spec, the classifier of the run it starts from, or None. `watched` makes who
     looks on in each block, which changes nothing else. `keeper` keeps the states of rows, and rows of which
-    it has one go on from there; those whose epochs differ train in different blocks.
+    it has one go on from there; those whose epochs differ train in different blocks. `asked` at every step,
+    and at every batch of an evaluation, whether to end now: then this ends with `Stopped`.
     """
     streamed = isinstance(data.examples.inputs, LazyInputs)  # then every block would decode for itself
     inputs = DeviceInputs.of(data, device)
@@ -62,6 +64,9 @@ def train_cohort(
     stop = threading.Event()
     turn = threading.Lock()
     ended: set[int] = set()
+
+    def shall_stop() -> bool:
+        return stop.is_set() or asked()
 
     def block(share: Sequence[int], pace: Pace, resumed: Sequence[RowState] = ()) -> Block:
         return Block(
@@ -92,6 +97,8 @@ def train_cohort(
                 train_on_gpu(heaviest_first, pace, device, block, train_rows, can_rehearse=not streamed)
             else:
                 persevere(share, pace, train_rows)
+        except Stopped:
+            return  # said below; where another block broke, that is what is to be said
         except BaseException:
             stop.set()  # one broken block ends the others, whose work would be thrown away
             raise
@@ -102,7 +109,7 @@ def train_cohort(
         epochs = keeper.epochs(left) if keeper is not None else [0] * len(left)
         for epoch in sorted(set(epochs), reverse=True):
             alike = [row for row, own in zip(left, epochs, strict=True) if own == epoch]
-            if not stop.is_set():
+            if not shall_stop():
                 train_block(alike, epoch, pace, begun)
 
     def train_block(share: Sequence[int], epoch: int, pace: Pace, begun: threading.Event) -> None:
@@ -113,7 +120,7 @@ def train_cohort(
 
         together = block(share, pace, keeper.states(share) if keeper is not None and epoch else ())
         keep = None if keeper is None else keeper.of_block(share)
-        for finished in together.train(on_epoch, stop.is_set, keep):
+        for finished in together.train(on_epoch, shall_stop, keep):
             begun.set()
             with turn:
                 listener.on_finished(finished.at(share[finished.row]))
@@ -130,6 +137,8 @@ def train_cohort(
         except BaseException:
             stop.set()
             raise
+    if len(ended) < len(specs):  # nothing else leaves rows
+        raise Stopped
 
 
 @contextmanager
