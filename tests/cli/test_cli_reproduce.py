@@ -42,14 +42,6 @@ def test_mistakes_are_one_sentence(command, arguments, complaint):
     assert len(answer.err.splitlines()) == 1
 
 
-def test_a_plan_trains_nothing(command, tmp_path):
-    answer = command("reproduce", "mnist", "--plan", "--methods", "ce", "--seeds", "0,1")
-    assert answer.code == 0
-    assert answer.out.splitlines()[0] == "mnist n = 1000, seed 0, 4 runs: –"
-    assert answer.out.splitlines()[-1].startswith("24 of 24 runs are left")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     arguments = ("--quick", "--cells", "uniform:0.8/1000", "--threads", "1", "--quiet", "--device", "cpu")
     answer = command("reproduce", "mnist", *arguments, "--methods", "ce,limit-l", "--json")

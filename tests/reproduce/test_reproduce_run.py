@@ -1,22 +1,23 @@
 """Training cohorts: rows at once, in time, and on from where a call ended."""
 
 import dataclasses
+import threading
 import time
 
 import pytest
 
+from noiselimit import locks
+from noiselimit.checkpoints.store import FOLDER
 from noiselimit.data.sources import load_data
-from noiselimit.errors import Notice
+from noiselimit.errors import InputError, Notice
 from noiselimit.reproduce import hearing, run
 from noiselimit.reproduce.cohorts import plan_cohorts
 from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.protocol import protocol_for
-from noiselimit.reproduce.result import Shares
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import run_cohorts
 from noiselimit.reproduce.studies import STUDIES, chosen_cells
 from noiselimit.reproduce.work import all_tasks, missing_tasks
-from noiselimit.spec import RunSpec
 
 QUICK = dataclasses.replace(protocol_for("mnist", quick=True), train_sizes={1000: 64, 10_000: 64, 48_000: 64})
 
@@ -76,7 +77,6 @@ def test_a_call_stops_in_time_and_the_next_goes_on_from_there(tmp_path, digits, 
     assert read_rows(rows_path(out, "mnist")) == []
     trained = []
     monkeypatch.setattr(run, "train", _spied(run.train, trained))
-    monkeypatch.setattr(run, "WORTH_BEGINNING", 0.0)
     again = Way(runs, "cpu", threads=1, checkpoints=0)
     with pytest.warns(Notice, match="go on from epoch"):
         assert run_cohorts(cohorts, protocol, digits, out, again).rows == 2
@@ -107,14 +107,6 @@ def test_a_cohort_that_does_not_fit_is_left_unless_nothing_else_was_done(tmp_pat
     assert run_cohorts([small], QUICK, digits, tmp_path / "c", over).left == 1
 
 
-def test_the_time_of_a_cohort_is_shared_out_without_rest():
-    shares = Shares()
-    spec = RunSpec(method="ce")
-    found = [shares.of_next(spec, {"cohort": 3, "cohort_seconds": seconds}) for seconds in (6.0, 10.0, 10.0)]
-    assert found == [2.0, 4.0, 4.0]
-    assert shares.of_next(dataclasses.replace(spec, parent="a"), {"cohort": 1, "cohort_seconds": 5.0}) == 5.0
-
-
 def test_a_figure_that_fails_costs_no_run(tmp_path, digits, monkeypatch):
     def broken(*arguments):
         raise ZeroDivisionError
@@ -125,3 +117,83 @@ def test_a_figure_that_fails_costs_no_run(tmp_path, digits, monkeypatch):
             cohorts_of(["ce"]), QUICK, digits, tmp_path, Way(tmp_path / "runs", "cpu", threads=1)
         )
     assert ended.rows == 1
+
+
+class Until(Way):
+    """Time is up when the test says so."""
+
+    over = staticmethod(lambda: False)
+
+    @property
+    def seconds_left(self):
+        return 0.0 if self.over() else 100.0
+
+
+def until(over, runs):
+    way = Until(runs, "cpu", threads=1, deadline=time.monotonic(), checkpoints=0)
+    object.__setattr__(way, "over", over)
+    return way
+
+
+def test_time_that_is_up_in_the_midst_of_an_epoch_ends_it(tmp_path, digits):
+    protocol = dataclasses.replace(QUICK, batch_size=4)  # 16 steps an epoch
+    asked, told = [], []
+    way = until(lambda: asked.append(0) or len(asked) > 9, tmp_path / "runs")
+    with pytest.warns(Notice, match="not one epoch of mnist uniform:0.8/1000, seed 0, ce was done in time"):
+        ended = run_cohorts(
+            cohorts_of(["ce"], protocol=protocol), protocol, digits, tmp_path, way, lambda *n: told.append(n)
+        )
+    assert (ended.rows, ended.left) == (0, 1)
+    assert [share for _, share in told] == [0.0]
+
+
+def two_that_end_apart(protocol):
+    """One cohort of two runs: of two epochs, and of six."""
+    (cohort,) = cohorts_of(["limit-l"], protocol=protocol)
+    short, long = cohort.tasks
+    short = dataclasses.replace(short, spec=dataclasses.replace(short.spec, epochs=2))
+    return dataclasses.replace(cohort, tasks=(short, long))
+
+
+def test_an_interruption_leaves_no_folders_behind_and_no_second_is_counted_twice(tmp_path, digits):
+    protocol = dataclasses.replace(QUICK, epochs=6, patience=6)
+    cohort = two_that_end_apart(protocol)
+    out, runs = tmp_path / "out", tmp_path / "runs"
+    epochs = []
+    started = time.monotonic()
+    way = until(lambda: len(epochs) >= 5, runs)  # both have two epochs, one has ended
+    ended = run_cohorts([cohort], protocol, digits, out, way, lambda *news: epochs.append(news))
+    spent = time.monotonic() - started
+    assert (ended.rows, ended.left) == (1, 1)
+    # A checkpoint of both runs is there still, and takes a run without a folder for one that goes on.
+    assert len(list(runs.glob("*/spec.json"))) == 1
+    left = dataclasses.replace(cohort, tasks=cohort.tasks[1:])
+    started = time.monotonic()
+    with pytest.warns(Notice, match="go on from epoch 2"):
+        run_cohorts([left], protocol, digits, out, Way(runs, "cpu", threads=1, checkpoints=0))
+    spent += time.monotonic() - started
+    assert not runs.exists() or list(runs.iterdir()) == []
+    rows = read_rows(rows_path(out, "mnist"))
+    assert len(rows) == 2
+    assert sum(row.seconds for row in rows) <= spent
+    assert not (runs / FOLDER).exists()
+
+
+def test_nobody_else_trains_in_the_folder_all_along(tmp_path, digits, monkeypatch):
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    refused = []
+
+    def other():
+        with pytest.raises(InputError, match="is in use by process") as caught:
+            run_cohorts(cohorts_of(["mae"]), QUICK, digits, tmp_path / "b", Way(tmp_path / "runs", "cpu"))
+        refused.append(str(caught.value))
+
+    def between(label, share):
+        if share == 0.0:  # nothing is being trained yet
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+
+    way = Way(tmp_path / "runs", "cpu", threads=1)
+    assert run_cohorts(cohorts_of(["ce"]), QUICK, digits, tmp_path / "a", way, between).rows == 1
+    assert len(refused) == 1

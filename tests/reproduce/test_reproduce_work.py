@@ -1,11 +1,14 @@
 """What is left to do, in which order, and how long it takes."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.budget import in_budget, next_cohort
+from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.estimate import cohort_seconds, expected_epochs
+from noiselimit.reproduce.parents import place_of
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.speed import Load, find_speed
 from noiselimit.reproduce.studies import STUDIES, chosen_cells
@@ -66,6 +69,55 @@ def test_runs_of_large_networks_are_alone_and_forty_per_cent_comes_first():
     assert first[-1].method == "mae"
 
 
+def test_on_cifar_the_targets_and_likely_values_come_first():
+    protocol = protocol_for("cifar10")
+    tasks = all_tasks(STUDIES["cifar10"].cells, [0], protocol)
+    first = [cohort.tasks[0] for cohort in plan_cohorts(tasks, [], protocol, None)]
+    limits = [task for task in first if task.cell.method.startswith("limit")]
+    assert [(task.cell.noise, task.cell.p, task.cell.method) for task in limits[:16]] == [
+        ("pair", 0.4, "limit-l+init")
+    ] * 8 + [("uniform", 0.4, "limit-g+init")] * 8
+    betas = [task.spec.hyper["beta"] for task in limits]
+    assert betas == [10.0, 3.0, 30.0, 100.0, 1.0, 0.3, 0.1, 0.0] * (len(limits) // 8)
+    baselines = [task.cell.method for task in first[: first.index(limits[0])]]
+    assert baselines == ["ce", "fw", *["dmi"] * 4] * 2
+
+
+def test_titles_name_the_methods(speed):
+    cohorts = plan_cohorts(tasks_of(["limit-g+s", "limit-l+s"], ["uniform:0.8"]), [], MNIST, speed)
+    assert cohorts[0].title == "mnist n = 1000, seed 0, 32 runs of limit-g+s"
+    assert len({cohort.title for cohort in cohorts}) == len(cohorts) == 6
+
+
+def test_a_cohort_does_not_count_on_ce_runs_of_one_that_is_skipped(speed):
+    tasks = tasks_of(["ce", "fw"], ["uniform:0.8/48000"])
+    with_ce = Cohort(tuple(tasks[:1]), cohort_seconds(tasks[:1], [], MNIST, speed))
+    (child,) = plan_cohorts(tasks[1:], [], MNIST, speed, {place_of(tasks[0].spec)})
+    assert child.parent_seconds == 0  # there is one
+    whole = cohort_seconds(tasks[1:], [], MNIST, speed)
+    counting = dataclasses.replace(child, parent_seconds=whole - child.seconds)
+    assert counting.seconds_without([]) == child.seconds
+    assert counting.seconds_without([with_ce]) == pytest.approx(whole)
+    resnets = protocol_for("cifar10")
+    cells = chosen_cells(STUDIES["cifar10"], ["ce", "fw"], ["uniform:0.4"])
+    ce, fw = plan_cohorts(all_tasks(cells, [0], resnets), [], resnets, speed)
+    assert fw.parent_seconds == pytest.approx(ce.seconds)
+    time_for_one = 1.5 * max(ce.seconds, fw.seconds)
+    assert next_cohort([fw], time_for_one) is fw
+    slow = dataclasses.replace(ce, seconds=10 * ce.seconds)
+    assert next_cohort([slow, fw], time_for_one, idle=False) is None
+
+
+def test_what_fits_into_a_budget(speed):
+    cohorts = plan_cohorts(tasks_of(["mae"], seeds=range(2)), [], MNIST, speed)
+    assert in_budget(cohorts, 30.0) == {}
+    assert in_budget(cohorts, 1e9) == dict.fromkeys(range(6), "whole")
+    assert in_budget([dataclasses.replace(cohorts[0], seconds=1e3)], 100.0) == {0: "in part"}
+    long = [dataclasses.replace(cohort, seconds=100.0) for cohort in cohorts]
+    long[1] = dataclasses.replace(cohorts[1], seconds=500.0)
+    assert in_budget(long, 240.0) == {0: "whole", 2: "whole"}
+
+
 def test_finalists_are_the_best_so_far_of_each_cell(figure_row):
     tasks = tasks_of(["limit-l", "ce"], ["uniform:0.8/48000"])
     rows = [
@@ -117,15 +169,41 @@ def test_what_children_start_from_is_counted_once(speed):
     alone, with_ce, ce = seconds(["fw"]), seconds(["ce", "fw"]), seconds(["ce"])
     assert alone == pytest.approx(with_ce)
     spec = tasks_of(["ce"], ["uniform:0.8/48000"])[0].spec
-    assert seconds(["fw"], {(spec.noise, 0, 48_000)}) == pytest.approx(with_ce - ce)
+    assert seconds(["fw"], {place_of(spec)}) == pytest.approx(with_ce - ce)
+
+
+def test_a_screen_trains_whole_ce_runs_to_start_from(speed):
+    short = protocol_for("mnist", epochs=15)
+    cells = chosen_cells(STUDIES["mnist"], ["fw"], ["uniform:0.8/48000"])
+    tasks = all_tasks(cells, [0], short)
+    whole = cohort_seconds(tasks, [], short, speed)
+    there = cohort_seconds(tasks, [], short, speed, {place_of(tasks[0].spec)})
+    ce = cohort_seconds(tasks_of(["ce"], ["uniform:0.8/48000"]), [], MNIST, speed)
+    assert whole - there == pytest.approx(ce)
+
+
+def test_runs_that_are_left_alone_cost_more(speed, figure_row):
+    tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
+    even, uneven = (
+        [figure_row(epochs_run=epochs, seed=seed) for seed, epochs in enumerate(each)]
+        for each in ((200, 200), (100, 300))
+    )
+    assert expected_epochs(tasks, uneven) == [100.0] * 4 + [300.0] * 4
+    slower = cohort_seconds(tasks, uneven, MNIST, speed) / cohort_seconds(tasks, even, MNIST, speed)
+    assert 1.05 < slower < 2
 
 
 def test_how_soon_runs_stop_is_learned_from_rows(figure_row):
-    task = tasks_of(["limit-l"], ["uniform:0.8/48000"])[0]
-    assert expected_epochs(task, []) == 240
-    assert expected_epochs(task, [figure_row(epochs_run=180), figure_row(epochs_run=220)]) == 200
-    assert expected_epochs(task, [figure_row(method="ce", hyper="", epochs_run=130)]) == 130
-    assert expected_epochs(task, [figure_row(n=1000, epochs_run=130)]) == 240
+    one = tasks_of(["limit-l"], ["uniform:0.8/48000"])[:1]
+    assert expected_epochs(one, []) == [240]
+    assert expected_epochs(one, [figure_row(epochs_run=180), figure_row(epochs_run=220)]) == [200]
+    assert expected_epochs(one, [figure_row(method="ce", hyper="", epochs_run=130)]) == [130]
+    assert expected_epochs(one, [figure_row(n=1000, epochs_run=130)]) == [240]
+
+
+def test_times_of_another_device_are_said_to_be_that(speed):
+    assert speed.words("NVIDIA H200") == ""
+    assert "those of another device, NVIDIA H200, by its bench: NVIDIA A100 was" in speed.words("NVIDIA A100")
 
 
 def test_a_device_without_a_bench_has_no_speed(tmp_path):

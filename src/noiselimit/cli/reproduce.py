@@ -136,7 +136,7 @@ def run(
     """
     from noiselimit.cli.reproduce_answer import answer
     from noiselimit.cli.values import several, whole_numbers
-    from noiselimit.reproduce.call import Wanted
+    from noiselimit.reproduce.wanted import Wanted
 
     wanted = Wanted(
         name=name,

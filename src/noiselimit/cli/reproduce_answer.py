@@ -5,8 +5,10 @@ from typing import Any
 
 from noiselimit.cli.bench_news import bench_news
 from noiselimit.cli.news import download_news
-from noiselimit.cli.reproduce_tables import plan_lines, print_cells
-from noiselimit.reproduce.call import Plan, Wanted, carry_out, make_plan
+from noiselimit.cli.reproduce_plan import plain_plan, plan_lines
+from noiselimit.cli.reproduce_tables import print_cells
+from noiselimit.reproduce.budget import WORTH_BEGINNING
+from noiselimit.reproduce.call import Plan, carry_out, make_plan
 from noiselimit.reproduce.cell_result import CellResult, Runs
 from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs
 from noiselimit.reproduce.figures.drawing import draw_figure
@@ -14,13 +16,16 @@ from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import Ended
 from noiselimit.reproduce.studies import Cell
+from noiselimit.reproduce.wanted import Wanted
 
 
 def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
     """The exit code: 1 where a run failed."""
     planned = make_plan(wanted)
     if plan:
-        print("\n".join(plan_lines(planned)))
+        minutes = wanted.budget_minutes
+        whole = {"name": wanted.name, **plain_plan(planned, minutes)}
+        print(json.dumps(whole, indent=2) if as_json else "\n".join(plan_lines(planned, minutes)))
         return 0
     with bench_news(quiet, "reproduce") as tell:
         ended = carry_out(planned, wanted, tell, download_news(quiet))
@@ -40,7 +45,9 @@ def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
         print(f"drawn: {', '.join(drawn)}")
     of_them = f", {ended.failed} of them failed" if ended.failed else ""
     print(f"{wanted.name}: {ended.rows} runs trained{of_them}, {ended.left} left.")
-    if ended.left:
+    if ended.left and wanted.budget_minutes is not None and 60 * wanted.budget_minutes <= WORTH_BEGINNING:
+        print("There was no time to train: give more than half a minute, or no --budget-minutes.")
+    elif ended.left:
         print("The same command goes on.")
     return 1 if ended.failed else 0
 

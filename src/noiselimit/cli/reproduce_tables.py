@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from noiselimit.cli.console import say
 
 if TYPE_CHECKING:
-    from noiselimit.reproduce.call import Plan
     from noiselimit.reproduce.cell_result import CellResult, Runs
     from noiselimit.reproduce.speed import Speed
     from noiselimit.reproduce.states import State
@@ -40,13 +39,6 @@ def print_states(states: Sequence["State"], speed: "Speed | None") -> None:
         )
 
 
-def plan_lines(plan: "Plan") -> list[str]:
-    """The cohorts that are left, in order, with the time that each will take."""
-    lines = [f"{cohort.title}: {_seconds(cohort.seconds)}" for cohort in plan.cohorts]
-    total = _seconds(plan.seconds)
-    return [*lines, f"{plan.missing} of {len(plan.tasks)} runs are left: {total}"]
-
-
 def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]) -> None:
     """What was measured, one line for each cell; `failed` have runs, but no result."""
     from rich.table import Table
@@ -78,7 +70,3 @@ def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]
 
 def _hours(hours: float | None) -> str:
     return NONE if hours is None else f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}"
-
-
-def _seconds(seconds: float | None) -> str:
-    return NONE if seconds is None else f"about {seconds:.0f} s"

@@ -1,67 +1,32 @@
-"""One call of `noiselimit reproduce NAME`: what was asked for, what that takes, and doing it."""
+"""One call of `noiselimit reproduce NAME`: what that takes, and doing it."""
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from noiselimit.cohort.device import find_device
 from noiselimit.data.sources import load_data
-from noiselimit.errors import InputError, number, unknown
+from noiselimit.errors import InputError
+from noiselimit.reproduce.budget import WORTH_BEGINNING
+from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.hearing import Way
+from noiselimit.reproduce.parents import parents_there
 from noiselimit.reproduce.protocol import Protocol, protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import Ended, Tell, run_cohorts
 from noiselimit.reproduce.speed import Speed, find_speed
 from noiselimit.reproduce.studies import STUDIES, Cell, Study, chosen_cells
+from noiselimit.reproduce.wanted import Wanted
 from noiselimit.reproduce.work import Task, all_tasks, finalists, missing_tasks
+from noiselimit.training import circumstances
 
 OFTEN = 30.0
-"""Seconds between checkpoints where a budget may end the training."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What somebody asked for; None is what the paper has."""
-
-    name: str
-    out: Path
-    runs: Path = Path("runs/reproduce")
-    seeds: Sequence[int] | None = None
-    methods: Sequence[str] | None = None
-    problems: Sequence[str] | None = None
-    epochs: int | None = None
-    finalists: int | None = None
-    budget_minutes: float | None = None
-    data_dir: Path | None = None
-    download: bool = False
-    device: str = "auto"
-    threads: int | None = None
-    bench: Path | None = None
-    quick: bool = False
-    started: float = field(default_factory=time.monotonic)
-    """When the budget began."""
-
-    def __post_init__(self) -> None:
-        if self.name not in STUDIES and self.name not in FIGURES:
-            raise unknown("table or figure", self.name, [*STUDIES, *FIGURES])
-        for name in ("seeds", "methods", "problems", "finalists") if self.name in FIGURES else ():
-            if getattr(self, name) is not None:
-                option = "cells" if name == "problems" else name
-                raise InputError(f"{option} is given, but '{self.name}' is a figure: leave it out.")
-        for name in ("epochs", "finalists"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}: give a whole number ≥ 1.")
-        if self.budget_minutes is not None:
-            number("budget_minutes", self.budget_minutes, at_least=0.0)
-        if self.seeds is not None and any(seed < 0 for seed in self.seeds):
-            raise InputError(f"seeds has {min(self.seeds)}: give whole numbers ≥ 0.")
+"""Seconds between checkpoints where a budget may end the training, or a tenth of the budget."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +44,8 @@ class Plan:
     rows: tuple[ResultRow, ...]
     """What there was before."""
     speed: Speed | None
+    here: str = ""
+    """The device to train on, by its own name."""
 
     @property
     def missing(self) -> int:
@@ -96,10 +63,13 @@ class Plan:
 def make_plan(wanted: Wanted) -> Plan:
     """Nothing is trained, and no data are needed."""
     folders = (wanted.out.parent, Path("results"))
-    speed = find_speed(find_device(wanted.device).type, folders, wanted.bench)
+    device = find_device(wanted.device)
+    speed = find_speed(device.type, folders, wanted.bench)
     if wanted.name in FIGURES:
-        return _figure_plan(FIGURES[wanted.name], wanted, speed)
-    return _table_plan(STUDIES[wanted.name], wanted, speed)
+        plan = _figure_plan(FIGURES[wanted.name], wanted, speed)
+    else:
+        plan = _table_plan(STUDIES[wanted.name], wanted, speed)
+    return replace(plan, here=circumstances(device)["device"])
 
 
 def _table_plan(study: Study, wanted: Wanted, speed: Speed | None) -> Plan:
@@ -108,9 +78,25 @@ def _table_plan(study: Study, wanted: Wanted, speed: Speed | None) -> Plan:
     cells = chosen_cells(study, wanted.methods, wanted.problems)
     tasks = all_tasks(cells, range(protocol.seeds) if wanted.seeds is None else wanted.seeds, protocol)
     if wanted.finalists is not None:
+        _require_screen(tasks, rows, protocol)
         tasks = finalists(tasks, rows, protocol, wanted.finalists)
-    cohorts = plan_cohorts(missing_tasks(tasks, rows, protocol), rows, protocol, speed)
+    there = parents_there(wanted.runs_folder(protocol.data), protocol)
+    cohorts = plan_cohorts(missing_tasks(tasks, rows, protocol), rows, protocol, speed, there)
     return Plan(tuple(cells), protocol, tuple(tasks), tuple(cohorts), tuple(rows), speed)
+
+
+def _require_screen(tasks: Sequence[Task], rows: Sequence[ResultRow], protocol: Protocol) -> None:
+    """Where several values are to be chosen from, some must have been tried: else all would be trained."""
+    values: dict[Cell, set[str]] = {}
+    for task in tasks:
+        values.setdefault(task.cell, set()).add(task.hyper)
+    searched = [cell for cell, tried in values.items() if len(tried) > 1]
+    without = [f"{cell.method} {cell.problem}" for cell in searched if not cell_rows(cell, rows, protocol)]
+    if without:
+        raise InputError(
+            f"finalists is given, but nothing was run yet of {', '.join(without)}: run a screen first, such "
+            "as with --epochs 15, or leave it out."
+        )
 
 
 def _figure_plan(figure: Figure, wanted: Wanted, speed: Speed | None) -> Plan:
@@ -119,7 +105,8 @@ def _figure_plan(figure: Figure, wanted: Wanted, speed: Speed | None) -> Plan:
         return Plan((), None, (), (), (), speed)
     kept = [one for one in read_kept(kept_file(wanted.out, figure.kind)) if figure.wants(one.row)]
     rows = [one.row for one in kept]
-    cohorts = plan_cohorts(figure.missing(kept, protocol), rows, protocol, speed)
+    there = parents_there(wanted.runs_folder(protocol.data), protocol)
+    cohorts = plan_cohorts(figure.missing(kept, protocol), rows, protocol, speed, there)
     return Plan((), protocol, tuple(figure.tasks(protocol)), tuple(cohorts), tuple(rows), speed)
 
 
@@ -129,18 +116,19 @@ def carry_out(
     tell: Tell = lambda label, share: None,
     download_news: Callable[[str, int], None] | None = None,
 ) -> Ended:
-    """Train what is left as time allows."""
-    limit = wanted.budget_minutes
-    deadline = None if limit is None else wanted.started + 60 * limit
+    """Train what is left as time allows; without time for any of it no data are needed."""
     if plan.protocol is None or not plan.cohorts:
         return Ended()
-    source = plan.protocol.source
-    data = load_data(source, wanted.data_dir, wanted.download and not wanted.quick, download_news)
+    limit = wanted.budget_minutes
     way = Way(
-        runs=wanted.runs / (f"{plan.protocol.data}-quick" if wanted.quick else plan.protocol.data),
+        runs=wanted.runs_folder(plan.protocol.data),
         device=wanted.device,
         threads=wanted.threads,
-        deadline=deadline,
-        checkpoints="auto" if deadline is None else OFTEN,
+        deadline=None if limit is None else wanted.started + 60 * limit,
+        checkpoints="auto" if limit is None else min(OFTEN, 6 * limit),
     )
+    if way.seconds_left <= WORTH_BEGINNING:
+        return Ended(left=plan.missing)
+    source = plan.protocol.source
+    data = load_data(source, wanted.data_dir, wanted.download and not wanted.quick, download_news)
     return run_cohorts(plan.cohorts, plan.protocol, data, wanted.out, way, tell)

@@ -1,11 +1,12 @@
 """Tasks as cohorts, the most informative first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from noiselimit.methods import get_method
-from noiselimit.reproduce.estimate import Place, cohort_seconds, place_of
-from noiselimit.reproduce.protocol import Protocol
+from noiselimit.reproduce.estimate import cohort_seconds
+from noiselimit.reproduce.parents import Place, place_of
+from noiselimit.reproduce.protocol import GRIDS, LIKELY, Protocol
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.speed import Speed
 from noiselimit.reproduce.studies import Cell
@@ -18,10 +19,16 @@ FIRST_METHODS = {
 """What the other methods come after; they are compared with these."""
 FIRST_SHARE = 0.4
 """Of wrong labels, on CIFAR: what its tables are compared by."""
+TARGETS = {("uniform", 0.4): "limit-g+init", ("pair", 0.4): "limit-l+init"}
+"""The best of the paper on CIFAR-10: after what LIMIT is compared with, and before its other variants."""
 SEEDS_AT_A_TIME = 3
 """So many seeds of all that comes first, before others have any, and then the further seeds."""
 ALONE = ("resnet-34", "resnet-50")
 """Networks that fill a device: runs of them gain nothing by company, so each is a cohort of its own."""
+
+
+METHODS = tuple(GRIDS)
+"""In the order in which the tables want them."""
 
 
 @dataclass(frozen=True)
@@ -31,45 +38,89 @@ class Cohort:
     tasks: tuple[Task, ...]
     seconds: float | None
     """Estimated; None where the device was not measured."""
+    parent_seconds: float = 0.0
+    """In addition, where the CE runs that cohorts before it are to train are not there."""
 
     @property
     def title(self) -> str:
         """For progress: what is in it."""
         first = self.tasks[0]
         place = f"{first.cell.data} {first.cell.problem if len(self.tasks) == 1 else f'n = {first.cell.n}'}"
-        what = f"{first.cell.method} {first.hyper}".strip() if len(self.tasks) == 1 else "runs"
-        count = "" if len(self.tasks) == 1 else f"{len(self.tasks)} "
-        return f"{place}, seed {first.spec.seed}, {count}{what}"
+        what = f"{first.cell.method} {first.hyper}".strip()
+        if len(self.tasks) > 1:
+            what = f"{len(self.tasks)} runs of {', '.join(self.methods)}"
+        return f"{place}, seed {first.spec.seed}, {what}"
+
+    @property
+    def methods(self) -> list[str]:
+        """In order, each once."""
+        return list(dict.fromkeys(task.cell.method for task in self.tasks))
+
+    @property
+    def places(self) -> set[Place]:
+        """Where it has a CE run, of its own or to start from."""
+        return {place_of(task.spec) for task in self.tasks if _needs_ce(task)}
+
+    def seconds_without(self, skipped: Iterable["Cohort"]) -> float:
+        """Estimated, 0 if not, where these that come before it were not trained."""
+        lacking = self.parent_seconds > 0 and any(self.places & other.places for other in skipped)
+        return (self.seconds or 0.0) + (self.parent_seconds if lacking else 0.0)
 
 
 def plan_cohorts(
-    tasks: Iterable[Task], rows: Sequence[ResultRow], protocol: Protocol, speed: Speed | None
+    tasks: Iterable[Task],
+    rows: Sequence[ResultRow],
+    protocol: Protocol,
+    speed: Speed | None,
+    there: Collection[Place] = (),
 ) -> list[Cohort]:
     """The tasks in the order in which they tell most: all values of a seed together, seed after seed.
 
     One seed of all first methods and shares of noise at one n is a cohort; n grows, since small n is cheap.
-    The other methods, whose grids are large, have cohorts of their own.
+    The other methods, whose grids are large, have cohorts of their own. Runs that train alone come by what
+    they promise. `there`: where there is a CE run to start from.
     """
     groups: dict[tuple[object, ...], list[Task]] = {}
     alone = protocol.network in ALONE
-    for number, task in enumerate(sorted(tasks, key=_rank)):
+    for number, task in enumerate(sorted(tasks, key=lambda task: _rank(task, alone=alone))):
         own = (number,) if alone else (task.spec.seed, task.cell.n, _company(task.cell))
         groups.setdefault(own, []).append(task)
-    cohorts, trained = [], set[Place]()
+    cohorts, trained = [], set(there)
     for group in groups.values():
-        cohorts.append(Cohort(tuple(group), cohort_seconds(group, rows, protocol, speed, trained)))
-        trained |= {place_of(task) for task in group if _needs_ce(task)}
+        seconds = cohort_seconds(group, rows, protocol, speed, trained)
+        whole = cohort_seconds(group, rows, protocol, speed, there)
+        cohorts.append(Cohort(tuple(group), seconds, (whole or 0.0) - (seconds or 0.0)))
+        trained |= cohorts[-1].places
     return cohorts
 
 
 def _needs_ce(task: Task) -> bool:
-    return task.cell.method == "ce" or get_method(task.cell.method).starts is not None
+    if task.cell.method == "ce":  # of fewer epochs it is no run to start from
+        return task.spec.parent_epochs in (None, task.spec.epochs)
+    return get_method(task.cell.method).starts is not None
 
 
-def _rank(task: Task) -> tuple[object, ...]:
+def _rank(task: Task, *, alone: bool) -> tuple[object, ...]:
     cell, seed = task.cell, task.spec.seed
-    order = (_distance(cell), cell.noise)
+    order: tuple[object, ...] = (_distance(cell), cell.noise)
+    if alone:
+        of_value = LIKELY.index(task.spec.hyper.get("beta", LIKELY[0]))
+        order = (
+            _distance(cell),
+            _promise(cell),
+            cell.noise,
+            cell.p or 0.0,
+            METHODS.index(cell.method),
+            of_value,
+        )
     return (seed // SEEDS_AT_A_TIME, _tier(cell), seed, cell.n or 0, _company(cell), *order)
+
+
+def _promise(cell: Cell) -> int:
+    """What LIMIT is compared with, where it is to be best, and all else of it."""
+    if not cell.method.startswith("limit"):
+        return 0
+    return 1 if cell.p is not None and TARGETS.get((cell.noise, cell.p)) == cell.method else 2
 
 
 def _tier(cell: Cell) -> int:

@@ -1,10 +1,12 @@
 """How long tasks will take that are trained together."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from statistics import fmean
+
+import numpy as np
 
 from noiselimit.methods import get_method
+from noiselimit.reproduce.parents import Place, parent_of, place_of
 from noiselimit.reproduce.protocol import Protocol
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.speed import RUN_SECONDS, SET_UP_SECONDS, Load, Speed
@@ -12,13 +14,11 @@ from noiselimit.reproduce.work import Task
 
 ASSUMED_SHARE = 0.6
 """Of the epochs allowed, where early stopping can end a run and no row says how soon."""
-Place = tuple[object, int, int | None]
-"""Noise, seed and n: where one CE run serves all that start from one."""
 
 
 def cohort_seconds(
     tasks: Sequence[Task],
-    rows: Iterable[ResultRow],
+    rows: Sequence[ResultRow],
     protocol: Protocol,
     speed: Speed | None,
     trained: Collection[Place] = (),
@@ -31,43 +31,73 @@ def cohort_seconds(
         return None
     fresh = [task for task in tasks if get_method(task.cell.method).starts is None]
     children = [task for task in tasks if get_method(task.cell.method).starts is not None]
-    there = {place_of(task) for task in fresh if task.cell.method == "ce"}
-    parents = {place_of(task): replace(task, cell=replace(task.cell, method="ce")) for task in children}
-    missing = [task for place, task in parents.items() if place not in there and place not in trained]
-    total = 0.0
-    for generation in ([*fresh, *missing], children):
-        if not generation:
-            continue
-        total += SET_UP_SECONDS.get(speed.device_type, 0.0)
-        for task in generation:
-            load = Load(
-                protocol.network,
-                protocol.input_shape,
-                protocol.classes,
-                task.cell.method,
-                protocol.train_examples(task.cell.n),
-                protocol.evaluated,
-            )
-            epochs = expected_epochs(task, rows)
-            total += epochs * speed.epoch_seconds(load, len(generation)) + RUN_SECONDS
+    parents = {place_of(task.spec): parent_of(task) for task in children}
+    there = {place_of(task.spec): task.spec.epochs for task in fresh if task.cell.method == "ce"}
+    missing = [
+        parent
+        for place, parent in parents.items()
+        if place not in trained and there.get(place) != parent.spec.epochs
+    ]
+    generations = [generation for generation in ([*fresh, *missing], children) if generation]
+    return sum(_generation_seconds(generation, rows, protocol, speed) for generation in generations)
+
+
+def _generation_seconds(
+    tasks: Sequence[Task], rows: Sequence[ResultRow], protocol: Protocol, speed: Speed
+) -> float:
+    """Of runs that begin together; those that are left when others have ended are slower, each for itself."""
+    total = SET_UP_SECONDS.get(speed.device_type, 0.0) + RUN_SECONDS * len(tasks)
+    ends = zip(expected_epochs(tasks, rows), (_load(task, protocol) for task in tasks), strict=True)
+    loads = Counter(_load(task, protocol) for task in tasks)
+    before = 0.0
+    for end, load in sorted(ends, key=lambda pair: pair[0]):
+        if end > before:
+            epoch = sum(n * speed.epoch_seconds(each, loads.total()) for each, n in loads.items() if n)
+            total += (end - before) * epoch
+            before = end
+        loads[load] -= 1
     return total
 
 
-def expected_epochs(task: Task, rows: Iterable[ResultRow]) -> float:
-    """As many as similar runs took: of the same method and n, else of the same n, else a stated share."""
+def _load(task: Task, protocol: Protocol) -> Load:
+    return Load(
+        protocol.network,
+        protocol.input_shape,
+        protocol.classes,
+        task.cell.method,
+        protocol.train_examples(task.cell.n),
+        protocol.evaluated,
+    )
+
+
+def expected_epochs(tasks: Sequence[Task], rows: Iterable[ResultRow]) -> list[float]:
+    """Epochs that each will take: spread as those of similar runs are, with the same mean.
+
+    Similar are runs of the same method and n, else of the same n; without any it is a stated share.
+    """
+    rows = list(rows)
+    kinds: dict[tuple[str, int | None, int], list[int]] = {}
+    for position, task in enumerate(tasks):
+        kinds.setdefault((task.cell.method, task.cell.n, task.spec.epochs), []).append(position)
+    expected = [0.0] * len(tasks)
+    for positions in kinds.values():
+        seen = sorted(_epochs_of_similar(tasks[positions[0]], rows))
+        # Each stands for an equal part of what was seen, from the soonest to the latest.
+        parts = np.repeat(seen, len(positions)).reshape(len(positions), len(seen)).mean(axis=1)
+        for position, epochs in zip(positions, parts.tolist(), strict=True):
+            expected[position] = epochs
+    return expected
+
+
+def _epochs_of_similar(task: Task, rows: Sequence[ResultRow]) -> list[float]:
     spec, cell = task.spec, task.cell
     if spec.epochs <= spec.patience:
-        return float(spec.epochs)
+        return [float(spec.epochs)]
     alike = [
         row
         for row in rows
         if (row.data, row.n, row.quick) == (cell.data, cell.n, False) and row.epochs >= spec.epochs
     ]
     of_method = [row for row in alike if row.method == cell.method]
-    counted = [min(row.epochs_run, spec.epochs) for row in of_method or alike]
-    return fmean(counted) if counted else max(spec.patience, ASSUMED_SHARE * spec.epochs)
-
-
-def place_of(task: Task) -> Place:
-    """Where the CE run is that the task starts from, or is."""
-    return task.spec.noise, task.spec.seed, task.cell.n
+    seen = [float(min(row.epochs_run, spec.epochs)) for row in of_method or alike]
+    return seen or [max(float(spec.patience), ASSUMED_SHARE * spec.epochs)]

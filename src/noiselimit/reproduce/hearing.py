@@ -10,11 +10,14 @@ from noiselimit.bench.provenance import source_state
 from noiselimit.cohort.device import find_device
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import Notice
+from noiselimit.reproduce.clearing import mark_recorded
 from noiselimit.reproduce.cohorts import Cohort
 from noiselimit.reproduce.figures.harvest import harvest
+from noiselimit.reproduce.parents import is_parent
 from noiselimit.reproduce.protocol import Protocol, protocol_for
-from noiselimit.reproduce.result import Places, Shares, make_row
+from noiselimit.reproduce.result import Places, make_row
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
+from noiselimit.reproduce.shares import Shares
 from noiselimit.runs import Run, load_run
 from noiselimit.training import Progress
 
@@ -40,12 +43,8 @@ class Way:
         return float("inf") if self.deadline is None else self.deadline - time.monotonic()
 
 
-class OutOfTime(Exception):  # noqa: N818  # no error: somebody wished it
-    """Ends a training at the end of an epoch."""
-
-
 class News:
-    """Hears of a cohort's training: makes rows of runs that end, and ends it when the time is up."""
+    """Hears of a cohort's training: makes rows of runs that end, and says when the time is up."""
 
     def __init__(
         self,
@@ -54,11 +53,14 @@ class News:
         data: DataSet,
         out: Path,
         way: Way,
+        shares: Shares,
         tell: Callable[[float], None],
     ) -> None:
-        self.ended = self.failed = 0
+        self.ended = self.failed = self.epochs = 0
+        """Runs of the cohort, and epochs of whatever run that were trained in this call."""
         self._protocol, self._data, self._out, self._way, self._tell = protocol, data, out, way, tell
-        self._places, self._shares = Places(cohort.tasks), Shares()
+        self._places, self._shares = Places(cohort.tasks), shares
+        self._found = {path.parent.name for path in way.runs.glob("*/spec.json")}
         self._commit = (source_state()[0] or "")[:10]
         # Figures train networks that no table has: theirs are kept with the figures alone.
         self._of_table = protocol.network == protocol_for(protocol.data, quick=protocol.quick).network
@@ -66,16 +68,22 @@ class News:
         self._known = {(row.key, row.epochs) for row in read_rows(self._target)}
 
     def __call__(self, news: Progress) -> None:
-        if news.record is None:  # of a run that has ended, or was begun in a call before
+        if news.record is not None:
+            self.epochs += 1
+            self._shares.hear(news.spec.hash)
+        else:  # of a run that has ended, or was begun in a call before
             folder = self._way.runs / news.spec.folder_name
             if (folder / "spec.json").is_file():
-                self._end(load_run(folder, trusted=True))
+                self._end(load_run(folder, trusted=True), folder)
         self._tell(news.done / news.total)
-        if self._way.seconds_left < LAST_SECONDS and news.done < news.total:
-            raise OutOfTime
 
-    def _end(self, run: Run) -> None:
-        seconds = self._shares.of_next(run.spec, run.metrics)
+    def time_is_up(self) -> bool:
+        """Asked at every step."""
+        return self._way.seconds_left < LAST_SECONDS
+
+    def _end(self, run: Run, folder: Path) -> None:
+        share = self._shares.of_found if folder.name in self._found else self._shares.of_ended
+        seconds = share(run.spec.hash)
         place = self._places.find(run.spec)
         row = make_row(place, run.spec, run.metrics, self._protocol, seconds, self._commit)
         if self._of_table and (row.key, row.epochs) not in self._known:
@@ -88,3 +96,5 @@ class News:
         except Exception as error:  # hours of training shall not be lost for a picture
             what = f"{type(error).__name__}: {error}"
             warnings.warn(f"figures have nothing of run {run.path} ({what}).", Notice, stacklevel=2)
+        if not is_parent(run.spec, self._protocol):
+            mark_recorded(folder)

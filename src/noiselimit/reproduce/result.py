@@ -86,19 +86,3 @@ def make_row(
         commit=commit,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-
-
-class Shares:
-    """How the time of a cohort is shared out: at every moment equally among those that still train."""
-
-    def __init__(self) -> None:
-        self._cohorts: dict[tuple[bool, int], tuple[int, float, float]] = {}
-
-    def of_next(self, spec: RunSpec, metrics: Mapping[str, Any]) -> float:
-        """Seconds of the run that ended just now, by what it says of its cohort."""
-        key = spec.parent is not None, int(metrics["cohort"])
-        ended, latest, share = self._cohorts.get(key, (0, 0.0, 0.0))
-        passed = max(float(metrics["cohort_seconds"]) - latest, 0.0)
-        share += passed / max(key[1] - ended, 1)
-        self._cohorts[key] = ended + 1, latest + passed, share
-        return share

@@ -1,6 +1,6 @@
 """Training cohorts until they are done or the time is up; every run that ends is a row at once."""
 
-import shutil
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,13 +10,15 @@ from noiselimit.checkpoints.store import FOLDER, Store
 from noiselimit.cohort.device import find_device
 from noiselimit.cohort.pace import fast_precision
 from noiselimit.data.examples import DataSet
+from noiselimit.errors import Notice
+from noiselimit.locks import folder_lock
+from noiselimit.reproduce.budget import next_cohort
+from noiselimit.reproduce.clearing import clear_recorded
 from noiselimit.reproduce.cohorts import Cohort
-from noiselimit.reproduce.hearing import News, OutOfTime, Way
+from noiselimit.reproduce.hearing import News, Way
 from noiselimit.reproduce.protocol import Protocol
-from noiselimit.training import train
-
-WORTH_BEGINNING = 30.0
-"""Seconds below which no cohort is begun or gone on with: setting it up takes as long."""
+from noiselimit.reproduce.shares import Shares
+from noiselimit.training import Stopped, train
 
 Tell = Callable[[str, float], None]
 """Hears what is trained and the share of the work that is done."""
@@ -44,21 +46,33 @@ def run_cohorts(
     """Train the cohorts in their order as time allows, and add the rows to the files in the folder `out`.
 
     What was begun in a call before comes first. A cohort that will not be done in time is left to a later
-    call, unless nothing else was done in this one: then it is begun, and its checkpoints are kept.
+    call, unless nothing else was done in this one: then it is begun, and its checkpoints are kept. Nobody
+    else may train in the folder of the runs meanwhile.
     """
+    with folder_lock(way.runs):
+        shares = Shares(way.runs)
+        try:
+            return _run(cohorts, protocol, data, out, way, shares, tell)
+        finally:
+            shares.save()
+
+
+def _run(
+    cohorts: Sequence[Cohort],
+    protocol: Protocol,
+    data: DataSet,
+    out: Path,
+    way: Way,
+    shares: Shares,
+    tell: Tell,
+) -> Ended:
+    clear_recorded(way.runs)
     begun_before = _begun(cohorts, data, way)
     left = sorted(cohorts, key=lambda cohort: cohort not in begun_before)
     begun = len(begun_before)
     ended, whole = Ended(), sum(_weight(cohort) for cohort in cohorts) or 1.0
     done = 0.0
-    while left and way.seconds_left > WORTH_BEGINNING:
-        fitting = [cohort for cohort in left if (cohort.seconds or 0.0) <= way.seconds_left]
-        if begun > 0 or (not fitting and ended.rows == 0):
-            cohort = left[0]
-        elif fitting:
-            cohort = fitting[0]
-        else:
-            break
+    while cohort := next_cohort(left, way.seconds_left, begun=begun > 0, idle=ended.rows == 0):
         begun -= 1
         left.remove(cohort)
 
@@ -66,12 +80,14 @@ def run_cohorts(
             tell(cohort.title, (done + share * _weight(cohort)) / whole)
 
         tell_share(0.0)
-        news = News(cohort, protocol, data, out, way, tell_share)
+        news = News(cohort, protocol, data, out, way, shares, tell_share)
         in_time = _train(cohort, data, way, news)
+        clear_recorded(way.runs)
         ended = replace(ended, rows=ended.rows + news.ended, failed=ended.failed + news.failed)
         done += _weight(cohort)
         if not in_time:
             break
+        shares.pause()
     return replace(ended, left=sum(len(cohort.tasks) for cohort in cohorts) - ended.rows)
 
 
@@ -82,7 +98,7 @@ def _weight(cohort: Cohort) -> float:
 def _train(cohort: Cohort, data: DataSet, way: Way, news: News) -> bool:
     """Whether it was done in time."""
     try:
-        runs = train(
+        train(
             [task.spec for task in cohort.tasks],
             data,
             out=way.runs,
@@ -90,12 +106,17 @@ def _train(cohort: Cohort, data: DataSet, way: Way, news: News) -> bool:
             threads=way.threads,
             checkpoints=way.checkpoints,
             progress=news,
+            stop=news.time_is_up,
         )
-    except OutOfTime:
+    except Stopped:
+        if not news.epochs:
+            warnings.warn(
+                f"not one epoch of {cohort.title} was done in time, so a call that is no longer will begin "
+                "it anew: give more minutes, fewer methods or a faster device.",
+                Notice,
+                stacklevel=3,
+            )
         return False
-    for run in runs:  # rows are all that is needed of them, but for what others start from
-        if run.spec.method != "ce" and run.path is not None:
-            shutil.rmtree(run.path, ignore_errors=True)
     return True
 
 

@@ -5,7 +5,7 @@ examples, as the bench has it too: time does not fall in proportion to n.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,22 @@ class Speed:
     device_type: str
     device: str
     entries: Sequence[Mapping[str, Any]]
+    _known: dict[tuple[Load, int], float] = field(default_factory=dict)
+
+    def words(self, here: str) -> str:
+        """A sentence on whose times these are, where they are not those of the device that is here."""
+        if here == self.device:
+            return ""
+        return f"Times are those of another device, {self.device}, by its bench: {here} was not measured."
 
     def epoch_seconds(self, load: Load, runs: int) -> float:
-        """Of one run in a cohort of so many.
+        """Of one run in a cohort of so many."""
+        if (load, runs) not in self._known:
+            self._known[load, runs] = self._epoch_seconds(load, runs)
+        return self._known[load, runs]
+
+    def _epoch_seconds(self, load: Load, runs: int) -> float:
+        """Reckon it.
 
         By the sweeps over K and n where the network was swept; a method with one network takes half of what
         training adds. By the measurement of the same network, else of the most similar one, in proportion to

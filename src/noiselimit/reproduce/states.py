@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from noiselimit.reproduce.call import Wanted, make_plan
+from noiselimit.reproduce.call import make_plan
 from noiselimit.reproduce.cohorts import plan_cohorts
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.speed import Speed
 from noiselimit.reproduce.studies import STUDIES
+from noiselimit.reproduce.wanted import Wanted
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,79 @@
+"""noiselimit reproduce NAME --plan, and calls that train nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from noiselimit.reproduce.figures.kept import Kept, keep, kept_file
+from noiselimit.reproduce.rows import HEADER, row_of
+from noiselimit.reproduce.rows_file import append_rows, rows_path
+
+BENCH = Path(__file__).parents[2] / "results" / "bench-h200.json"
+
+
+def row(**changes):
+    values = dict.fromkeys(HEADER.split(","), "")
+    values |= {
+        "data": "mnist",
+        "noise": "uniform",
+        "p": "0.8",
+        "n": "48000",
+        "method": "limit-l",
+        "seed": "0",
+    }
+    values |= {"hyper": "beta=10", "epochs": "15", "patience": "100", "network": "mnist-cnn", "quick": "no"}
+    values |= {"epochs_run": "15", "best_epoch": "9", "validation_accuracy": "0.19", "seconds": "1"}
+    return row_of(list((values | changes).values()))
+
+
+def test_a_plan_trains_nothing_and_names_methods(command, tmp_path):
+    answer = command("reproduce", "mnist", "--plan", "--methods", "ce", "--seeds", "0,1")
+    assert answer.code == 0
+    assert answer.out.splitlines()[0] == "mnist n = 1000, seed 0, 4 runs of ce: –"
+    assert answer.out.splitlines()[-1].startswith("24 of 24 runs are left")
+    assert list(tmp_path.iterdir()) == []
+    unknown = command("reproduce", "mnist", "--plan", "--budget-minutes", "5")
+    assert "What fits into the budget is not known" in unknown.out
+
+
+def test_a_plan_says_what_fits_into_the_budget_and_whose_times_these_are(command):
+    arguments = ("mnist", "--plan", "--methods", "limit-g,limit-l", "--seeds", "0", "--bench", BENCH)
+    budget = ("--budget-minutes", "2", "--device", "cpu")
+    lines = command("reproduce", *arguments, *budget).out.splitlines()
+    assert lines[0].startswith("mnist n = 1000, seed 0, 64 runs of limit-g, limit-l: about ")
+    assert lines[0].endswith(" s")
+    assert lines[2].endswith(" s, not within the budget")
+    assert lines[-1].startswith("Times are those of another device, NVIDIA H200, by its bench: ")
+    plan = json.loads(command("reproduce", *arguments, *budget, "--json").out)
+    assert (plan["name"], plan["runs"], plan["runs_left"]) == ("mnist", 192, 192)
+    assert plan["timed_on"] == "NVIDIA H200" != plan["device"]
+    assert [cohort["budget"] for cohort in plan["cohorts"]] == ["whole", "whole", None]
+    assert plan["cohorts"][0]["methods"] == ["limit-g", "limit-l"]
+    assert plan["seconds"] == pytest.approx(sum(cohort["seconds"] for cohort in plan["cohorts"]))
+    without = json.loads(command("reproduce", *arguments, "--json").out)
+    assert {cohort["budget"] for cohort in without["cohorts"]} == {None}
+
+
+def test_a_figure_is_drawn_from_the_runs_there_are_without_training(command):
+    keep(kept_file(Path("here"), "curves"), [Kept(row(), "1000 2000/3000 9000")])
+    plan = command("reproduce", "beta-sweep", "--plan", "--out", "here").out.splitlines()
+    assert plan[0].endswith("16 runs of limit-g, limit-l: –")
+    assert "16 of 16 runs are left: –" in plan
+    assert plan[-1] == "Runs that are there to draw: 1; --budget-minutes 0 draws and trains nothing."
+    answer = command("reproduce", "beta-sweep", "--budget-minutes", "0", "--out", "here", "--quiet")
+    assert answer.code == 0
+    assert "beta-sweep: 0 runs trained, 16 left." in answer.out
+    assert "There was no time to train" in answer.out
+    assert Path("here/figures/beta-sweep.svg").is_file()
+
+
+def test_finalists_need_a_screen(command):
+    cells = ("--cells", "uniform:0.8/48000", "--methods", "ce,limit-g,limit-l", "--finalists", "2", "--plan")
+    append_rows(rows_path(Path("here"), "mnist"), [row()])
+    answer = command("reproduce", "mnist", *cells, "--out", "here")
+    assert answer.code == 2
+    assert len(answer.err.splitlines()) == 1
+    assert "nothing was run yet of limit-g uniform:0.8/48000: run a screen first" in answer.err
+    append_rows(rows_path(Path("here"), "mnist"), [row(method="limit-g")])
+    assert command("reproduce", "mnist", *cells, "--out", "here").code == 0
