@@ -104,7 +104,10 @@ def run(
         str | None, names("Problems of the table, such as uniform:0.8/10000 or pair:0.4. [default: all]")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(metavar="N", help="At most so many, such as for a first screen.")
+        int | None,
+        typer.Option(
+            metavar="N", help="At most so many, such as for a first screen; CE parents keep the paper's."
+        ),
     ] = None,
     finalists: Annotated[
         int | None,
@@ -112,7 +115,10 @@ def run(
     ] = None,
     budget_minutes: Annotated[
         float | None,
-        typer.Option(metavar="M", help="Stop in time, the most telling runs first; call again to go on."),
+        typer.Option(
+            metavar="M",
+            help="Stop in time, the most telling runs first; call again to go on. 0: only draw and print.",
+        ),
     ] = None,
     data_dir: DataDir = None,
     download: Download = False,
