@@ -7,6 +7,7 @@ from typing import Any
 
 from audit_cost import cost_sentence, ratio
 from audit_figures import bold, megabytes, percents, score, seconds, signed, times
+from audit_memory import memory_table
 from audit_parts import parts_sentence, parts_table, recipes_sentence
 from audit_range import range_sentence
 from audit_verdict import (
@@ -177,7 +178,12 @@ def clean_table(summaries: Sequence[Summary]) -> str:
 
 def seen_sections(summaries: Sequence[Summary]) -> list[str]:
     """Figures of our audits by part, what was trained, and what they say."""
-    said = [parts_table(summaries), recipes_sentence(summaries), parts_sentence(summaries)]
+    said = [
+        parts_table(summaries),
+        recipes_sentence(summaries),
+        parts_sentence(summaries),
+        memory_table(summaries),
+    ]
     return [each for each in said if each]
 
 

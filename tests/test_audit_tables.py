@@ -222,7 +222,7 @@ def test_recipes_are_told_by_data_set(tables: ModuleType) -> None:
     ("run", "reason"),
     [
         ({"method": "limit-l", "epochs": 30}, "few steps of an epoch, and an audit takes 150 steps at least"),
-        ({"method": "limit-l+init", "epochs": 18}, ": its run starts from a CE run, which is trained before"),
+        ({"method": "limit-l+init", "epochs": 18}, ": what starts from a CE run waits for that"),
         ({"method": "limit-l", "epochs": 18}, ": a step of LIMIT trains two networks"),
     ],
 )

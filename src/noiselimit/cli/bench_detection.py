@@ -13,7 +13,9 @@ from noiselimit.locks import file_lock
 def detection(
     data: Annotated[
         str,
-        names("Data sets in memory, by name or path; also breast_cancer, wine, overlapping and shapes."),
+        names(
+            "Data sets in memory, by name or path; also breast_cancer, wine, overlapping, clouds and shapes."
+        ),
     ] = "digits,mnist",
     noise: Annotated[
         str | None,
