@@ -125,6 +125,7 @@ def audit_given(
         "wrong_labels": amount.wrong if told else None,
         "share": amount.rate if told else None,
         "interval": list(amount.interval) if told else None,
+        "known_from": amount.known_from if told else None,
         "warning": warning,
         "note": note,
     }
