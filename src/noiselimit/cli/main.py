@@ -16,7 +16,7 @@ from noiselimit.cli.bound import bound
 from noiselimit.cli.complaints import parser_sentence, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
-from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted
+from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted, end
 from noiselimit.cli.last_words import drop, say_last
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
@@ -108,6 +108,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         remedy = "free space" if error.errno in FULL else "check its permissions"
         return _refuse(f"{place} cannot be used ({error.strerror}): {remedy} or choose another place.")
     except Exception as error:
+        if _ending.heard:
+            return _ending.tell()
         if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed
             raise
         return _refuse(parser_sentence(error))
@@ -134,6 +136,10 @@ def _with_inner(command: Any) -> list[Any]:
 
 def main() -> None:
     """Entry point of the installed command."""
-    _ending.listen()
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
-    sys.exit(run())
+    try:
+        _ending.listen()
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
+        code = run()
+    except KeyboardInterrupt:  # just before it begins, or just after it has ended
+        code = _ending.tell()
+    end(code)
