@@ -7,6 +7,9 @@ import sys
 def main() -> None:
     """Run the command line that was typed."""
     try:
+        from noiselimit.cli.last_words import open_closed
+
+        open_closed()
         from noiselimit.cli.main import main as command
     except KeyboardInterrupt:
         print("noiselimit: interrupted; nothing was begun.", file=sys.stderr, flush=True)

@@ -97,6 +97,36 @@ def test_where_nothing_can_be_said_the_exit_code_must_do(program, typed):
     assert ended.returncode == 2
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+@pytest.mark.parametrize(
+    ("closed", "typed", "code", "out", "err"),
+    [
+        (">&-", "--version", 0, "", ""),
+        (">&-", "shw", 2, "", "noiselimit: unknown command 'shw'"),
+        ("2>&-", "--version", 0, "noiselimit", ""),
+        ("2>&-", "shw", 2, "", ""),
+        ("<&- >&- 2>&-", "--help", 0, "", ""),
+        ("<&- >&- 2>&-", "shw", 2, "", ""),
+    ],
+)
+def test_what_is_said_on_a_closed_stream_goes_nowhere(program, closed, typed, code, out, err):
+    shell = ["sh", "-c", f'"$@" {closed}', "sh", *program, typed]
+    ended = subprocess.run(shell, text=True, timeout=60, capture_output=True)
+    assert ended.returncode == code
+    assert (ended.stdout.startswith(out), bool(ended.stdout)) == (True, bool(out))
+    assert (ended.stderr.startswith(err), ended.stderr.count("\n")) == (True, bool(err))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
+    code = (
+        "import os, sys; from noiselimit.cli.last_words import open_closed; open_closed(); "
+        "sys.exit(os.open(os.devnull, os.O_RDONLY))"
+    )
+    ended = subprocess.run(["sh", "-c", '"$0" -c "$1" <&- >&- 2>&-', sys.executable, code], timeout=60)
+    assert ended.returncode > 2
+
+
 def test_a_reader_that_goes_away_is_no_error(program, trained):
     reading, writing = os.pipe()
     os.close(reading)
