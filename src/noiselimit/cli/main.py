@@ -24,6 +24,7 @@ from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.files import FULL
+from noiselimit.machine import lacks_memory
 
 NOBODY_READS = 141  # what shells report for a command whose reader, such as head, went away
 
@@ -110,6 +111,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if _ending.heard:
             return _ending.tell()
+        if lacks_memory(error):
+            reason = (str(error).strip().splitlines() or ["of Python"])[0]
+            remedy = "take fewer examples, or a machine that has more"
+            return _refuse(f"the machine's memory ran out ({reason}): {remedy}.")
         if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed
             raise
         return _refuse(parser_sentence(error))
