@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from noiselimit.temporaries import clear_abandoned, held_temporary, is_leftover
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What a disk says that has no room."""
+_HALVES = re.compile("[\ud800-\udfff]")
+"""Of surrogate pairs: by one alone Python stands for a byte of a name that is not UTF-8."""
 
 
 @contextmanager
@@ -97,8 +100,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def json_text(value: Any) -> str:
-    """Indented JSON with a newline at the end; NaN is refused, since few other readers accept it."""
-    return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    """Indented JSON with a newline at the end; NaN is refused, since few other readers accept it.
+
+    What is no text in UTF-8, such as a file's name in an older encoding, is written as JSON's own escapes.
+    """
+    text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _sync(path: Path) -> None:
