@@ -1,4 +1,4 @@
-"""A machine whose memory does not suffice, by the system's limit on a process: less at once, or a sentence."""
+"""A machine whose memory does not suffice, by the system's limit on a process: less at once or a sentence."""
 
 import subprocess
 import sys

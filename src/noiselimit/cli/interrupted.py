@@ -5,7 +5,8 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -19,12 +20,27 @@ LATEST = 1.5
 
 KEEPING = ("train", "demo", "audit", "bench detection")
 """Commands that go on with what is done."""
-GOES_ON = "finished runs are kept, and the same command goes on"
+GOES_ON = "what was finished is kept, and the same command goes on"
 STARTS_ANEW = "nothing is half written, and the same command starts anew"
 
 
 class Interrupted(Exception):  # noqa: N818  # no error: somebody wished it
     """Carries what the command line says after 'interrupted; ': what is kept, and what the next call does."""
+
+
+_told_inside: list[Callable[[], str]] = []
+
+
+@contextmanager
+def telling(kept: Callable[[], str]) -> Iterator[None]:
+    """Let what is said of an interruption inside be what `kept` says then; it may be asked by any thread."""
+    _told_inside.append(kept)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(kept()) from None
+    finally:
+        _told_inside.pop()
 
 
 class Ending:
@@ -72,7 +88,10 @@ class Ending:
             pass
         self._code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         time.sleep(LATEST)
-        self.tell()
+        kept = None
+        with suppress(Exception):  # files come and go meanwhile
+            kept = _told_inside[-1]()
+        self.tell(kept)
         if locks := sys.modules.get("noiselimit.locks"):  # else it holds none
             locks.remove_held()
         os._exit(self._code)
