@@ -16,6 +16,7 @@ from noiselimit.temporaries import clear_abandoned, held_temporary, is_leftover
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What a disk says that has no room."""
+_MASK = re.compile(rb"^Umask:\s*([0-7]+)$", re.MULTILINE)
 _HALVES = re.compile("[\ud800-\udfff]")
 """Of surrogate pairs: by one alone Python stands for a byte of a name that is not UTF-8."""
 
@@ -83,6 +84,8 @@ def make_folder(path: Path) -> Path:
             pass
     except OSError as error:
         reason = error.strerror or error
+        if isinstance(error, FileExistsError) and not os.path.exists(error.filename):
+            reason = "a link that leads nowhere"
         raise InputError(f"cannot write to folder {path} ({reason}): choose another one.") from None
     return path
 
@@ -125,7 +128,10 @@ def sync_folder(path: Path) -> None:
 
 
 def _umask() -> int:
-    """The process's file-mode mask, which the standard library only shows while setting it."""
-    mask = os.umask(0)
+    """The process's file-mode mask."""
+    with suppress(OSError):
+        if found := _MASK.search(Path("/proc/self/status").read_bytes()):
+            return int(found[1], 8)
+    mask = os.umask(0o077)  # other systems show it only while setting it: what threads make now is private
     os.umask(mask)
     return mask

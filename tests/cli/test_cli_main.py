@@ -74,6 +74,27 @@ def test_what_the_system_refuses_is_one_sentence(command, monkeypatch, one_run):
     assert answer.err.startswith("noiselimit: some.json cannot be used (Permission denied): ")
 
 
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "train --data digits",
+        "demo",
+        "audit digits",
+        "predict r digits",
+        "export r",
+        "bench",
+        "bench detection",
+    ],
+)
+def test_an_empty_place_is_not_the_working_folder(command, tmp_path, monkeypatch, typed, words):
+    monkeypatch.chdir(tmp_path)
+    answer = command(*typed.split(), *words)
+    assert answer.code == 2
+    assert answer.err == "noiselimit: --out is empty: name a file or folder.\n"
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_message_of_several_lines_becomes_one(command):
     assert command("show", "two\nlines").err.startswith("noiselimit: there is no run folder two lines: ")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from noiselimit.cli.complaints import refuse_two_files
 from noiselimit.cli.values import several
 from noiselimit.errors import InputError
 from noiselimit.files import write_json
@@ -29,6 +30,7 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
     """Make what was typed then the command's defaults, before any other option is looked at."""
     if folder is None:
         return None
+    refuse_two_files(context)
     from noiselimit.networks.dotted import is_dotted
 
     if not (folder / FILE).is_file() and (folder.parent / FILE).is_file():
