@@ -129,6 +129,8 @@ def train_cohort(
                 future.result()
         except BaseException:
             stop.set()
+            if keeper is not None:
+                keeper.save()  # beside steps that cannot be broken off: there may be little time
             raise
 
 
