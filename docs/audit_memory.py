@@ -26,7 +26,7 @@ def memory_table(summaries: Sequence[Summary]) -> str:
     sentence = f"No label was found memorised in any seed {none}, and nothing was changed there."
     if not changed:
         return sentence
-    return f"{markdown(COLUMNS.split(', '), [_row(*each) for each in changed])}\n\n{sentence}"
+    return f"{markdown(COLUMNS.split(', '), [_row(*each) for each in changed], words=2)}\n\n{sentence}"
 
 
 def _row(summary: Summary, method: str) -> list[str]:

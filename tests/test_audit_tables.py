@@ -233,6 +233,20 @@ def test_why_fast_is_slow(tables: ModuleType, run: dict[str, Any], reason: str) 
     )
 
 
+def test_what_the_scale_is_worth_stands_where_labels_were_memorised(tables: ModuleType) -> None:
+    rows = [row(seed, ours_default=0.9, ours_fast=0.8) for seed in (0, 1)]
+    for each in rows:
+        for found in each["methods"].values():
+            found |= {"auroc_unscaled": 0.7, "f1_unscaled": 0.4, "known_from": each["n"]}
+    nothing = "No label was found memorised in any seed on {} audits of data with wrong labels"
+    assert nothing.format("2 of 2") in tables.blocks([content(*rows)])["detection-seen"]
+    rows[1]["methods"]["ours-fast"]["known_from"] = 300
+    block = tables.blocks([content(*rows)])["detection-seen"]
+    line = "| digits uniform:0.2 | `noiselimit audit --fast` | 1 of 2 | 0.8000 ± 0.0000 | 0.7000 ± 0.0000 |"
+    assert line in block
+    assert nothing.format("1 of 2") in block
+
+
 def test_how_often_the_range_held_the_truth(tables: ModuleType) -> None:
     """The rows' ranges end at 0.1 + a tenth of the AUROC, and 0.198 are wrong."""
     block = tables.blocks([content(row(0, ours_default=1.0), row(1, ours_default=0.8))])["detection-range"]
