@@ -6,7 +6,7 @@ from statistics import fmean
 
 from audit_verdict import FAST, NAMES, OURS, problem_name
 
-from noiselimit.audit.candidates import FAST_RECIPES
+from noiselimit.audit.candidates import DEFAULT_RECIPES, FAST_RECIPES
 from noiselimit.automatic import FEWEST_STEPS
 from noiselimit.bench.detection.folds import FOLDS as FOLD_COUNT
 from noiselimit.bench.detection.summary import Summary
@@ -16,11 +16,12 @@ FOLDS = "cleanlab-self-confidence-last"
 SINGLE_FOLD = "ce-loss-last"
 """Whose seconds are those of one run as large as a fold."""
 AIMS = {OURS: 1.0, FAST: 0.5}
+RECIPES = {OURS: DEFAULT_RECIPES, FAST: FAST_RECIPES}
 FEW_STEPS = (
     f"so few examples make few steps of an epoch, and an audit takes {FEWEST_STEPS} steps at least instead "
     "of fewer epochs"
 )
-STARTED = "its run starts from a CE run, which is trained before it"
+STARTED = "what starts from a CE run waits for that to be trained before it"
 TWO_NETWORKS = "a step of LIMIT trains two networks, and one of a fold trains one"
 
 
@@ -58,28 +59,31 @@ def ratio_to_single_folds(summary: Summary, method: str, which: str) -> float | 
 
 
 def slow_sentences(summaries: Sequence[Summary], which: str) -> list[str]:
-    """Where `--fast` takes more than it should, and why: one for each reason."""
-    slow: dict[str, list[str]] = {}
-    for summary in summaries:
-        value = ratio(summary, FAST, which)
-        if value is not None and value > AIMS[FAST]:
-            slow.setdefault(_reason(summary), []).append(f"{problem_name(summary)} ({value:.2f})")
+    """Where an audit takes more than it should, and why: one for each reason."""
+    slow: dict[tuple[str, str], list[str]] = {}
+    for method, aim in AIMS.items():
+        for summary in summaries:
+            value = ratio(summary, method, which)
+            if value is not None and value > aim:
+                why = _reason(summary, method)
+                slow.setdefault((method, why), []).append(f"{problem_name(summary)} ({value:.2f})")
     return [
-        f"{NAMES[FAST]} takes more than {AIMS[FAST]:g} on {', '.join(names)}" + (f": {why}." if why else ".")
-        for why, names in slow.items()
+        f"{NAMES[method]} takes more than {AIMS[method]:g} on {', '.join(names)}"
+        + (f": {why}." if why else ".")
+        for (method, why), names in slow.items()
     ]
 
 
-def _reason(summary: Summary) -> str:
+def _reason(summary: Summary, method: str) -> str:
     """From what its rows say was trained; nothing where they do not."""
     row = summary.rows[0]
-    runs = row["methods"][FAST].get("trained")
+    runs = row["methods"][method].get("trained")
     if not runs:
         return ""
     training = row["training"]
-    share = math.ceil(training["epochs"] * FAST_RECIPES.fitting(training["network"]).share_of_epochs)
+    share = math.ceil(training["epochs"] * RECIPES[method].fitting(training["network"]).share_of_epochs)
     reasons = [
         *([FEW_STEPS] if runs[0]["epochs"] > share else []),
-        *([STARTED] if runs[0]["method"].endswith("+init") else []),
+        *([STARTED] if any(run["method"].endswith("+init") for run in runs) else []),
     ]
     return ", and ".join(reasons or [TWO_NETWORKS])

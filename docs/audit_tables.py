@@ -7,6 +7,7 @@ from typing import Any
 
 from audit_cost import cost_sentence, ratio
 from audit_figures import bold, megabytes, percents, score, seconds, signed, times
+from audit_memory import memory_table
 from audit_parts import parts_sentence, parts_table, recipes_sentence
 from audit_range import range_sentence
 from audit_verdict import (
@@ -128,7 +129,9 @@ def _threshold_sentence(content: Content, which: str) -> list[str]:
         row["trainings"]["threshold"][which] for row in content["rows"] if "threshold" in row["trainings"]
     ]
     if not took:
-        return []
+        return [
+            "AUM's own threshold, behind its F1 and estimate, takes two trainings more, left out for time."
+        ]
     return [
         "The seconds of AUM are those of its ranking; its own threshold, behind its F1 and estimate, takes "
         f"two trainings more with examples of a class of their own, {fmean(took):.1f} seconds on average."
@@ -177,7 +180,12 @@ def clean_table(summaries: Sequence[Summary]) -> str:
 
 def seen_sections(summaries: Sequence[Summary]) -> list[str]:
     """Figures of our audits by part, what was trained, and what they say."""
-    said = [parts_table(summaries), recipes_sentence(summaries), parts_sentence(summaries)]
+    said = [
+        parts_table(summaries),
+        recipes_sentence(summaries),
+        parts_sentence(summaries),
+        memory_table(summaries),
+    ]
     return [each for each in said if each]
 
 

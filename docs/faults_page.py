@@ -55,11 +55,13 @@ def _words(results: dict[str, Any]) -> str:
     compared, versions = results["compared"], results["versions"]
     moments = ", ".join(f"{number} {name}" for name, number in when.items())
     found = len(results["findings"])
+    late = " and ".join(f"{number} {name}" for name, number in results.get("missed", {}).items())
+    missed = f" {late} came too late, and are not among these." if late else ""
     return (
         f"{kills} kills ({moments}) of seed {results['seed']}; {compared['folders']} times a command went on "
         f"to its end and {compared['files']:,} files ({compared['bytes'] / 1e6:.0f} MB) were compared; "
         f"{'nothing was' if not found else f'{found} things were'} found that should not be. The longest end "
-        f"after a signal took {results['longest_end_after_a_signal_seconds']:.1f} s. All of it took "
+        f"after a signal took {results['longest_end_after_a_signal_seconds']:.1f} s.{missed} All of it took "
         f"{results['seconds'] / 60:.0f} minutes on "
         f"{results['system']} "
         f"({', '.join(f'{name} {version}' for name, version in versions.items())})."

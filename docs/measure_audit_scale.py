@@ -136,7 +136,8 @@ def table(content: dict[str, Any] | None) -> str:
             "Whole audits with default settings, from the command to the page, of Gaussian clouds with a "
             "fifth of the labels wrong. Beside the inputs, memory goes with examples × classes: 4 bytes for "
             "each of two networks of every run while these train, and four to five times that when they end. "
-            "Of classes × classes there is one table.",
+            "Of classes × classes there is one table. Where clouds overlap, more is flagged than is wrong: "
+            "an unlikely label looks like a wrong one.",
             f"Measured with {content['threads']} threads on {measured_on(content)}." + _shared(content),
             *([OUTDATED] if any(map(_is_outdated, content["rows"])) else []),
         ]

@@ -97,14 +97,19 @@ def block(results: dict[str, Any]) -> str:
         "| training on digits | seconds | checkpoints | size of one | stood still for them | longest |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for each in results["trainings"]:
+    for each in (each for each in results["trainings"] if each["checkpoints"]):
         share = each["stood_still_seconds"] / each["seconds"]
         lines.append(
             f"| {each['training']} | {each['seconds']:.0f} | {each['checkpoints']} | "
             f"{each['bytes'] / 1e6:.1f} MB | {100 * share:.2f} % | {each['longest_seconds']:.2f} s |"
         )
+    without = "".join(
+        f" {each['training']} ended after {each['seconds']:.0f} s, before its first was due."
+        for each in results["trainings"]
+        if not each["checkpoints"]
+    )
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-    return "\n".join([*lines, "", f"Measured on {results['device']}, one thread ({versions})."])
+    return "\n".join([*lines, "", f"Measured on {results['device']}, one thread ({versions}).{without}"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all tests share: one torch thread, and a small data set that trains in a moment."""
+"""What all tests share: one torch thread, no time limits, and small data sets that train in a moment."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from PIL import Image
 
 from noiselimit.data.examples import DataSet, make_examples
@@ -13,6 +14,10 @@ from noiselimit.data.examples import DataSet, make_examples
 if not torch.cuda.is_available():
     # Our kernels then run in Triton's interpreter, which must be chosen before anybody imports triton.
     os.environ["TRITON_INTERPRET"] = "1"
+
+# No example is timed: the first call into a part of torch may load it for a second on a busy machine.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 torch.set_num_threads(1)  # two threads that wait for each other beside a busy process run ten times slower
 

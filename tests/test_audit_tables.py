@@ -222,7 +222,7 @@ def test_recipes_are_told_by_data_set(tables: ModuleType) -> None:
     ("run", "reason"),
     [
         ({"method": "limit-l", "epochs": 30}, "few steps of an epoch, and an audit takes 150 steps at least"),
-        ({"method": "limit-l+init", "epochs": 18}, ": its run starts from a CE run, which is trained before"),
+        ({"method": "limit-l+init", "epochs": 18}, ": what starts from a CE run waits for that"),
         ({"method": "limit-l", "epochs": 18}, ": a step of LIMIT trains two networks"),
     ],
 )
@@ -231,6 +231,20 @@ def test_why_fast_is_slow(tables: ModuleType, run: dict[str, Any], reason: str) 
     assert f"takes more than 0.5 on digits uniform:0.2 (0.55): {reason.removeprefix(': ')}" in block or (
         "takes more than 0.5 on digits uniform:0.2 (0.55): so" in block and reason in block
     )
+
+
+def test_what_the_scale_is_worth_stands_where_labels_were_memorised(tables: ModuleType) -> None:
+    rows = [row(seed, ours_default=0.9, ours_fast=0.8) for seed in (0, 1)]
+    for each in rows:
+        for found in each["methods"].values():
+            found |= {"auroc_unscaled": 0.7, "f1_unscaled": 0.4, "known_from": each["n"]}
+    nothing = "No label was found memorised in any seed on {} audits of data with wrong labels"
+    assert nothing.format("2 of 2") in tables.blocks([content(*rows)])["detection-seen"]
+    rows[1]["methods"]["ours-fast"]["known_from"] = 300
+    block = tables.blocks([content(*rows)])["detection-seen"]
+    line = "| digits uniform:0.2 | `noiselimit audit --fast` | 1 of 2 | 0.8000 ± 0.0000 | 0.7000 ± 0.0000 |"
+    assert line in block
+    assert nothing.format("1 of 2") in block
 
 
 def test_how_often_the_range_held_the_truth(tables: ModuleType) -> None:

@@ -4,6 +4,8 @@ import errno
 import fcntl
 import json
 import os
+import re
+import sys
 
 import pytest
 
@@ -78,6 +80,34 @@ def test_files_have_the_mode_that_the_mask_asks_for(tmp_path, mask, mode):
     finally:
         os.umask(before)
     assert (tmp_path / "file.json").stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_mask_never_lets_files_of_other_threads_be_more_open(tmp_path, monkeypatch, told):
+    masks, real = [], os.umask
+    if not told:  # as on other systems
+        monkeypatch.setattr("noiselimit.files._MASK", re.compile(b"(?!)"))
+    monkeypatch.setattr(os, "umask", lambda mask: masks.append(mask) or real(mask))
+    write_json(tmp_path / "file.json", 1)
+    monkeypatch.undo()
+    before = real(0o077)
+    real(before)
+    assert set(masks) == (set() if told and sys.platform == "linux" else {0o077, before})
+    assert (tmp_path / "file.json").stat().st_mode & 0o777 == 0o666 & ~before
+
+
+def test_names_that_are_not_utf_8_come_back_from_json(tmp_path):
+    value = {os.fsdecode(b"caf\xe9"): "β"}
+    write_json(tmp_path / "file.json", value)
+    assert json.loads((tmp_path / "file.json").read_text("utf-8")) == value
+    assert "β" in (tmp_path / "file.json").read_text("utf-8")
+
+
+def test_a_link_that_leads_nowhere_is_no_folder(tmp_path):
+    (tmp_path / "link").symlink_to("nowhere")
+    for path in (tmp_path / "link", tmp_path / "link" / "below"):
+        with pytest.raises(InputError, match=r"\(a link that leads nowhere\): choose another one"):
+            make_folder(path)
 
 
 def test_a_folder_in_the_place_of_a_file(tmp_path):

@@ -37,6 +37,7 @@ def content(seed: int, tally: Tally, seconds: float, *, finished: bool) -> dict[
             for (command, when, doing), number in sorted(tally.kills.items())
         ],
         "others": dict(sorted(tally.others.items())),
+        "missed": dict(sorted(tally.missed.items())),
         "compared": dict(tally.compared),
         "longest_end_after_a_signal_seconds": round(tally.longest_end, 2),
         "findings": tally.findings,
@@ -51,7 +52,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--short", action="store_true", help="A few faults of every kind.")
-    parser.add_argument("--only", metavar="COMMAND", help="train, audit or 'bench detection'")
+    parser.add_argument("--only", metavar="COMMAND", help="train, audit, 'bench detection', demo or bench")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     started, told = time.monotonic(), 0

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from noiselimit.temporaries import clear_abandoned, held_temporary, is_leftover
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What a disk says that has no room."""
+_MASK = re.compile(rb"^Umask:\s*([0-7]+)$", re.MULTILINE)
+_HALVES = re.compile("[\ud800-\udfff]")
+"""Of surrogate pairs: by one alone Python stands for a byte of a name that is not UTF-8."""
 
 
 @contextmanager
@@ -80,6 +84,8 @@ def make_folder(path: Path) -> Path:
             pass
     except OSError as error:
         reason = error.strerror or error
+        if isinstance(error, FileExistsError) and not os.path.exists(error.filename):
+            reason = "a link that leads nowhere"
         raise InputError(f"cannot write to folder {path} ({reason}): choose another one.") from None
     return path
 
@@ -97,8 +103,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def json_text(value: Any) -> str:
-    """Indented JSON with a newline at the end; NaN is refused, since few other readers accept it."""
-    return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    """Indented JSON with a newline at the end; NaN is refused, since few other readers accept it.
+
+    What is no text in UTF-8, such as a file's name in an older encoding, is written as JSON's own escapes.
+    """
+    text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _sync(path: Path) -> None:
@@ -118,7 +128,10 @@ def sync_folder(path: Path) -> None:
 
 
 def _umask() -> int:
-    """The process's file-mode mask, which the standard library only shows while setting it."""
-    mask = os.umask(0)
+    """The process's file-mode mask."""
+    with suppress(OSError):
+        if found := _MASK.search(Path("/proc/self/status").read_bytes()):
+            return int(found[1], 8)
+    mask = os.umask(0o077)  # other systems show it only while setting it: what threads make now is private
     os.umask(mask)
     return mask

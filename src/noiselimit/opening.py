@@ -7,6 +7,8 @@ any name, as a link too. Whatever is refused is an OSError, which readers put in
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +31,21 @@ def open_regular(path: str | bytes | Path) -> BinaryIO:
 def require_regular(path: str | bytes | Path) -> None:
     """The same question before a library opens the file by its name."""
     _require(os.stat(path), path)
+
+
+@contextmanager
+def name_for_libraries(path: Path, *, create: bool = False) -> Iterator[Path]:
+    """A name by which libraries that know only UTF-8 can open the file, whatever name it has.
+
+    With `create` it is one to write to. Where all names are UTF-8 (macOS, Windows) it is the file's own.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        with path.open("wb") if create else open_regular(path) as file:
+            yield Path(f"/proc/self/fd/{file.fileno()}")
+    else:
+        yield path
 
 
 def read_bytes(path: Path, largest: int | None = None) -> bytes:

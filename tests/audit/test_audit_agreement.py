@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.audit.agreement import (
-    Agreement,
-    agreement,
-    agreement_of,
-    count_settings,
-    mean_agreement,
-    steady_agreement,
-)
+from noiselimit.audit.agreement import agreement_of, count_settings, mean_agreement, steady_agreement
+from noiselimit.audit.chance import Agreement, agreement
 from noiselimit.data.examples import DataSet
 from noiselimit.spec import RunSpec
 from noiselimit.split import split_examples

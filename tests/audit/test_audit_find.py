@@ -99,6 +99,7 @@ def test_of_dice_nothing_is_flagged_unless_asked_for() -> None:
         "wrong_labels": None,
         "share": None,
         "interval": None,
+        "known_from": None,
         "warning": str(caught[0].message),
         "note": None,
     }

@@ -112,6 +112,34 @@ def test_names_are_kept() -> None:
     assert (table["is_label_issue"] == plain["is_label_issue"]).all()
 
 
+@pytest.mark.parametrize("names", [["low", "mid", "high"], ["0", "10", "2"], [0, 1, 2], [7, 3, 5]])
+def test_categories_are_columns_in_their_own_order(names: list[Any]) -> None:
+    labels, p = draw(classes=3)
+    given = pd.Series(pd.Categorical.from_codes(labels, names))
+    plain = find_label_issues(labels=labels, pred_probs=p)
+    for form in (given, pd.Index(given), given.array):
+        table = find_label_issues(labels=form, pred_probs=p)
+        assert (table["is_label_issue"] == plain["is_label_issue"]).all()
+        assert (table["predicted_label"] == np.array(names, object)[plain["predicted_label"]]).all()
+
+
+def test_a_category_that_no_label_has_is_a_column_too() -> None:
+    labels, p = draw(classes=3)
+    some = labels < 2
+    given = pd.Series(pd.Categorical.from_codes(labels[some], ["b", "a", "never"]))
+    table = find_label_issues(labels=given, pred_probs=p[some])
+    assert (table["given_label"] == np.array(["b", "a"])[labels[some]]).all()
+
+
+def test_probabilities_of_other_labels_are_noticed() -> None:
+    labels, p = draw(classes=3)
+    with pytest.warns(
+        Notice, match=r"The probabilities agree with .* by chance, so they say next to nothing"
+    ):
+        table = find_label_issues(labels=labels, pred_probs=np.roll(p, 1, axis=0))
+    assert table.attrs["note"].startswith("The probabilities agree")
+
+
 @pytest.mark.parametrize("kind", ["list", "floats", "Int64", "names", "category"])
 def test_missing_labels_are_listed_and_the_rest_audited(kind: str) -> None:
     labels, p = draw(classes=3)

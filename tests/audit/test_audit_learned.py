@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from noiselimit.audit.agreement import Agreement
+from noiselimit.audit.chance import Agreement
 from noiselimit.audit.learned import Learned, how_learned
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.audit.train import audit_data

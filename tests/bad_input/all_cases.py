@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import going_on
 import hostile_files
 import python_calls
 from asked import Case
@@ -42,6 +43,6 @@ def _audits() -> list[Case]:
     ]
 
 
-CASES = [*_commands(), *_audits(), *python_calls.CASES, *hostile_files.CASES]
+CASES = [*_commands(), *_audits(), *going_on.CASES, *python_calls.CASES, *hostile_files.CASES]
 IN_THE_TABLE = [case for case in CASES if case.group != "Numbers" or case.what.endswith("=many")]
 """Of numbers one mistake an option is enough to see."""

@@ -75,11 +75,12 @@ def change(content: dict[str, Any], **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("altered", "sentence"),
     [
-        (lambda content: change(content, network="os:system"), "uses code of somebody's: type the command"),
         (
             lambda content: {**content, "folder": "/elsewhere"},
-            "was started in /elsewhere: call --resume from",
+            "call --resume from there or, if that was moved, type the command again.",
         ),
+        (lambda content: {**content, "folder": ["/"]}, "cannot be read, or another version wrote it: type"),
+        (lambda content: change(content, download=True), "cannot be read, or another version wrote it: type"),
         (lambda content: {**content, "format": 2}, "cannot be read, or another version wrote it: type"),
         (lambda content: change(content, unheard=1), "cannot be read, or another version wrote it: type"),
         (lambda content: change(content, epochs=[5]), "cannot be read, or another version wrote it: type"),

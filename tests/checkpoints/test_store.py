@@ -5,7 +5,7 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import pytest
 import torch
@@ -15,6 +15,7 @@ from noiselimit.checkpoints import tensor_file
 from noiselimit.checkpoints.tensor_file import write_tensors
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
+from noiselimit.opening import open_regular
 from noiselimit.runs import Run
 from noiselimit.spec import RunSpec
 from noiselimit.training import train
@@ -134,15 +135,14 @@ def test_one_that_cannot_be_read_just_now_stays(
 ) -> None:
     train_broken([SPEC], blobs, tmp_path, after=5)
     older, newer = files(tmp_path)
-    real = Path.open
 
-    def refusing(path: Path, *how: Any, **more: Any) -> Any:
+    def refusing(path: Path) -> BinaryIO:
         if path == newer:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return real(path, *how, **more)
+        return open_regular(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", refusing)
+        patch.setattr("noiselimit.checkpoints.tensor_file.open_regular", refusing)
         _, said = train_broken([SPEC], blobs, tmp_path, after=2)
     assert said == [
         f"{newer} cannot be read (Input/output error): older checkpoints serve where there are any.",

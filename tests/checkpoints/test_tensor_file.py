@@ -4,6 +4,7 @@ import errno
 import os
 import random
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,27 @@ def test_whatever_happens_to_a_byte_is_noticed(tmp_path: Path) -> None:
     assert is_whole(path)
     with pytest.raises(OSError, match="No such file"):  # which says nothing of the file
         is_whole(tmp_path / "absent.safetensors")
+
+
+@pytest.mark.parametrize("content", [b"", b"whole", b"\x02\0\0\0\0\0\0\0{}", b"\xff" * 8])
+def test_a_file_that_is_mostly_holes_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    path = write_tensors(tmp_path, "s", {"a": torch.arange(50)}, {"format": "1"})
+    if content != b"whole":
+        path.write_bytes(content)
+    os.truncate(path, 2**31)
+    monkeypatch.setattr("noiselimit.checkpoints.tensor_file.READ_AT_ONCE", "it would be read")
+    assert not is_whole(path)
+    os.truncate(path, 2**42)  # more than memories hold, though they may some day
+    with suppress(OSError):
+        assert not is_whole(path)
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "s")
+    with pytest.raises(OSError, match="no regular file"):
+        is_whole(tmp_path / "s")
 
 
 def test_a_disk_that_fills_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

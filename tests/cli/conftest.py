@@ -47,7 +47,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
 @pytest.fixture(scope="session")
 def program() -> tuple[str, ...]:
     """How to start the command as a process of its own."""
-    return (sys.executable, "-c", "from noiselimit.cli.main import main; main()")
+    return (sys.executable, "-m", "noiselimit")
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,10 @@ def empty_folder(folder: Path) -> None:
     (folder / "empty").mkdir()
 
 
+def dangling(folder: Path) -> None:
+    (folder / "out").symlink_to("nowhere")
+
+
 def with_row(array: np.ndarray, row: int, value: float) -> np.ndarray:
     changed = array.astype(np.float64)
     changed[row] = value
@@ -328,6 +332,14 @@ OUTPUT = [
     ("out below a file", text("file", ""), (*TRAIN[:-1], "file/out"), ("file/out", "choose another")),
     ("out is a file", text("out", ""), TRAIN, ("folder out", "choose another")),
     ("demo out is a file", text("demo", ""), ("demo",), ("folder demo", "choose another")),
+    ("out leads nowhere", dangling, TRAIN, ("folder out", "a link that leads nowhere", "choose another")),
+    ("empty out", nothing, (*TRAIN[:-1], ""), ("--out is empty", "name a file or folder")),
+    (
+        "empty copy",
+        nothing,
+        ("audit", "table.npz", "--write="),
+        ("--write is empty", "name a file or folder"),
+    ),
 ]
 WITH_CONFIG = ("train", "--config", "c.toml", "--out", "out")
 CONFIG = [
@@ -343,6 +355,12 @@ CONFIG = [
         lambda folder: (folder / "c.toml").write_bytes(b"\xff"),
         WITH_CONFIG,
         ("c.toml", "not valid TOML"),
+    ),
+    (
+        "config empty out",
+        text("c.toml", 'out = ""'),
+        ("train", "--config", "c.toml", "--data", "table.npz"),
+        ("c.toml: out is empty", "name a file or folder"),
     ),
     (
         "config unknown key",

@@ -63,8 +63,15 @@ def test_an_interruption_keeps_rows(command, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
+    with monkeypatch.context() as patched:
+        patched.setattr(comparison, "train_stage", interrupt)
+        answer = command(*QUICK)
+    assert answer.code == 130
+    assert "no row is done yet, and the same command starts anew:\nnoiselimit bench " in answer.err
+    stages = ["--without", "folds,plain,margins,threshold,default"]
+    assert command(*QUICK, *stages).code == 0
     monkeypatch.setattr(comparison, "train_stage", interrupt)
-    answer = command(*QUICK)
+    answer = command(*QUICK, *stages, "--noise", "uniform:0.3")
     assert answer.code == 130
     assert "rows that are done are kept, and the same command goes on:\nnoiselimit bench " in answer.err
 

@@ -16,6 +16,14 @@ def test_other_sentences_stay():
         assert with_typed_option(message, FLAGS) == message
 
 
+def test_a_folder_may_be_called_like_an_option(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    message = "learning_rate is in use by process 1: wait."
+    assert with_typed_option(message, FLAGS) == f"--learning-rate{message.removeprefix('learning_rate')}"
+    (tmp_path / "learning_rate").mkdir()
+    assert with_typed_option(message, FLAGS) == message
+
+
 def test_a_complaint_without_context_points_to_help():
     class ParserError(Exception):
         def format_message(self) -> str:

@@ -74,6 +74,27 @@ def test_what_the_system_refuses_is_one_sentence(command, monkeypatch, one_run):
     assert answer.err.startswith("noiselimit: some.json cannot be used (Permission denied): ")
 
 
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "train --data digits",
+        "demo",
+        "audit digits",
+        "predict r digits",
+        "export r",
+        "bench",
+        "bench detection",
+    ],
+)
+def test_an_empty_place_is_not_the_working_folder(command, tmp_path, monkeypatch, typed, words):
+    monkeypatch.chdir(tmp_path)
+    answer = command(*typed.split(), *words)
+    assert answer.code == 2
+    assert answer.err == "noiselimit: --out is empty: name a file or folder.\n"
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_message_of_several_lines_becomes_one(command):
     assert command("show", "two\nlines").err.startswith("noiselimit: there is no run folder two lines: ")
 
@@ -95,6 +116,36 @@ def test_where_nothing_can_be_said_the_exit_code_must_do(program, typed):
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*program, *typed], timeout=60, stdout=full, stderr=full)
     assert ended.returncode == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+@pytest.mark.parametrize(
+    ("closed", "typed", "code", "out", "err"),
+    [
+        (">&-", "--version", 0, "", ""),
+        (">&-", "shw", 2, "", "noiselimit: unknown command 'shw'"),
+        ("2>&-", "--version", 0, "noiselimit", ""),
+        ("2>&-", "shw", 2, "", ""),
+        ("<&- >&- 2>&-", "--help", 0, "", ""),
+        ("<&- >&- 2>&-", "shw", 2, "", ""),
+    ],
+)
+def test_what_is_said_on_a_closed_stream_goes_nowhere(program, closed, typed, code, out, err):
+    shell = ["sh", "-c", f'"$@" {closed}', "sh", *program, typed]
+    ended = subprocess.run(shell, text=True, timeout=60, capture_output=True)
+    assert ended.returncode == code
+    assert (ended.stdout.startswith(out), bool(ended.stdout)) == (True, bool(out))
+    assert (ended.stderr.startswith(err), ended.stderr.count("\n")) == (True, bool(err))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
+    code = (
+        "import os, sys; from noiselimit.cli.last_words import open_closed; open_closed(); "
+        "sys.exit(os.open(os.devnull, os.O_RDONLY))"
+    )
+    ended = subprocess.run(["sh", "-c", '"$0" -c "$1" <&- >&- 2>&-', sys.executable, code], timeout=60)
+    assert ended.returncode > 2
 
 
 def test_a_reader_that_goes_away_is_no_error(program, trained):

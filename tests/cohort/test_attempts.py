@@ -52,6 +52,44 @@ def test_one_run_that_does_not_fit_gets_a_sentence() -> None:
         persevere([0], FAST, Training(memory=0))
 
 
+CPU = (
+    "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
+    "allocate 37748736 bytes. Error code 12 (Cannot allocate memory)"
+)
+"""As torch 2.13 says it."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError(CPU),
+        RuntimeError("std::bad_alloc"),
+        RuntimeError("could not create a primitive"),
+        MemoryError("Unable to allocate 4.00 MiB for an array"),
+    ],
+)
+@pytest.mark.parametrize("pace", [FAST, PLAIN])
+def test_the_machines_own_memory_may_run_out_too(error: Exception, pace: Pace) -> None:
+    done: list[Sequence[int]] = []
+
+    def train(rows: Sequence[int], pace: Pace, begun: threading.Event) -> None:
+        if len(rows) > 1:
+            raise error
+        done.append(rows)
+
+    with pytest.warns(Notice, match="did not fit into the machine's memory at once"):
+        persevere([0, 1, 2], pace, train)
+    assert sorted(row for rows in done for row in rows) == [0, 1, 2]
+
+    def small(rows: Sequence[int], pace: Pace, begun: threading.Event) -> None:
+        raise error
+
+    sentence = "a run does not fit into the machine's memory: give a smaller batch_size, or fewer threads."
+    with pytest.raises(InputError) as refused:
+        persevere([0], pace, small)
+    assert str(refused.value) == sentence
+
+
 def test_kernels_that_fail_are_left_out_and_the_reason_is_one_line() -> None:
     training = Training(memory=9, kernels_work=False)
     with pytest.warns(Notice, match=r"kernels failed here \(RuntimeError: ptxas failed\), so") as said:

@@ -5,9 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
-from contextlib import suppress
 from multiprocessing import spawn
 from pathlib import Path
 
@@ -134,63 +132,6 @@ def test_a_worker_that_dies_is_one_sentence(files):
         os.kill(child.pid or 0, 9)
     with pytest.raises(InputError, match=r"a process that decodes pictures ended early .*smaller batches"):
         list(batches)
-
-
-STREAMING = """
-import sys
-from pathlib import Path
-from noiselimit.cohort.stream import PictureStream
-from noiselimit.data.decoding import Cut
-from noiselimit.data.lazy import View
-from noiselimit.data.paths import Paths
-from noiselimit.data.pictures import PictureFiles
-
-files = PictureFiles(Path(sys.argv[1]), Paths(["0.jpg"]), Cut(12, 12, 14))
-requests = ([(0, View())] for _ in range(1000))
-for batch in PictureStream(files, 2).batches(requests):
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
-
-
-def processes_in(session: int) -> list[int]:
-    """Those that were started in the session and have not ended."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            _, _, rest = (place / "stat").read_text().rpartition(") ")
-            state, _, _, its_session, *_ = rest.split()
-            if int(its_session) == session and state not in "ZX":
-                found.append(int(place.name))
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc")
-def test_no_worker_outlives_a_training_that_is_killed(files):
-    process = subprocess.Popen(
-        [sys.executable, "-c", STREAMING, str(files.folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        assert len(processes_in(process.pid)) >= 3  # itself, the fork server and a worker
-        process.kill()
-        process.wait()
-        give_up = time.monotonic() + 30
-        while left := processes_in(process.pid):
-            if time.monotonic() > give_up:
-                for each in left:
-                    if b"resource_tracker" not in Path(f"/proc/{each}/cmdline").read_bytes():
-                        os.kill(each, 9)  # the tracker tidies up and ends by itself
-                pytest.fail(f"{len(left)} processes are left")
-            time.sleep(0.05)
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
 
 
 def test_how_many_workers(files, monkeypatch):

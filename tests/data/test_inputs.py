@@ -1,11 +1,13 @@
 """Inputs of every usual shape and type reach one of two forms, or a sentence."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.sparse import csr_array
 
 from noiselimit.data.inputs import canonical_inputs
 from noiselimit.errors import InputError
@@ -85,7 +87,12 @@ def test_overflow_is_told_from_infinity():
         (np.array([[None, 1]]), r"type object; convert"),
         (np.array([["a", "b"]]), r"type <U1; convert"),
         ([[1, 2], [3]], r"cannot become an array \(.*\); give a NumPy array"),
-        (torch.ones(2, 2, requires_grad=True), r"cannot become an array \(.*\); give a NumPy array"),
+        (torch.ones(2, 2, requires_grad=True), r"cannot become an array \(.*\); give \.detach\(\)\.cpu\(\)"),
+        (csr_array(np.eye(2)), r"type object; give \.toarray\(\)"),
+        (
+            pd.DataFrame({0: [1.0], 1: ["a"]}),
+            r"type object; convert every column .* or give all columns names",
+        ),
     ],
 )
 def test_what_cannot_be_inputs(values, sentence):

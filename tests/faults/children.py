@@ -1,6 +1,7 @@
 """Children that run one command line each and may be killed anywhere; they are forked, so they start at once.
 
-The process that forks them has imported everything and never trains or starts a thread itself.
+The process that forks them has imported everything and never trains or starts a thread itself. Who is sent a
+signal starts anew instead, as from a shell, and is left to end by itself.
 """
 
 import os
@@ -64,6 +65,35 @@ class Child:
         self.started = time.monotonic()
         os.kill(self.pid, number)  # not waited for yet, so the number is still its own
         return self.wait()
+
+
+LAUNCH = """
+import sys
+from pathlib import Path
+
+place, change, number, note = sys.argv[1:5]
+sys.path.insert(0, place)
+from moments import at_change, signal_itself
+
+at_change(int(change), Path.cwd(), signal_itself(int(number), Path(note)))()
+sys.argv[1:] = sys.argv[5:]
+from noiselimit.__main__ import main
+
+main()
+"""
+
+
+def start_anew(
+    arguments: Sequence[str], folder: Path, change: int, number: signal.Signals, note: Path
+) -> Child:
+    """Run the installed command's own code, which gets a signal before a change and notes when in a file."""
+    words = ["-c", LAUNCH, str(Path(__file__).parent), str(change), str(int(number)), str(note), *arguments]
+
+    def fault() -> None:
+        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)
+        os.execv(sys.executable, [sys.executable, *words])
+
+    return start((), folder, fault)
 
 
 def start(

@@ -15,6 +15,10 @@ DETECTION = (
     "bench detection --data digits --noise uniform:0.2 --seed 0,1 --examples 200 --epochs 1 "
     "--network linear --without folds,plain,margins,threshold,default --out rows.json --quiet"
 )
+DEMO = "demo --out shown --device cpu --quiet"
+BENCH = "bench --quick --rows digits-step --device cpu --out speed.json --quiet"
+DEMO_EPOCHS = 3
+"""Instead of forty."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Command:
     """Another way to go on."""
 
     threads: tuple[int, ...] = (1, 2)
-    """Numbers of threads that make no difference."""
+    """Numbers of threads that make no difference; 0: it cannot be told."""
     moments: tuple[str, ...] = WHEN
     """When it may be killed. Limits on files would also strike the processes that a bench starts."""
 
@@ -43,7 +47,8 @@ class Command:
         if again and self.resumed is not None:
             return self.resumed.split()
         often = ["--checkpoints", "0"] if self.checkpoints else []
-        return [*self.typed.split(), "--threads", str(threads), *often]
+        told = ["--threads", str(threads)] if threads else []
+        return [*self.typed.split(), *told, *often]
 
 
 COMMANDS = {
@@ -52,6 +57,8 @@ COMMANDS = {
     "bench detection": Command(
         "bench detection", DETECTION, checkpoints=False, threads=(1,), moments=WHEN[:2]
     ),
+    "demo": Command("demo", DEMO, checkpoints=False, threads=(0,)),
+    "bench": Command("bench", BENCH, checkpoints=False, threads=(0,), moments=WHEN[:2]),
 }
 
 
@@ -62,6 +69,7 @@ def import_everything() -> None:
     for name in (
         "noiselimit.cli.main",
         "noiselimit.training",
+        "noiselimit.demo",
         "noiselimit.report",
         "noiselimit.run_report",
         "noiselimit.audit.train",
@@ -74,3 +82,7 @@ def import_everything() -> None:
         "sklearn.datasets",
     ):
         importlib.import_module(name)
+    from noiselimit import demo
+
+    seeds, _, *rest = demo.run_demo.__defaults__ or ()
+    demo.run_demo.__defaults__ = (seeds, DEMO_EPOCHS, *rest)

@@ -25,7 +25,9 @@ CIRCUMSTANCES = {
 """What may differ: how long it took, when it was, who trained beside whom, and whether somebody works on the
 source meanwhile."""
 
-UNFINISHED = re.compile(r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.((rows\.json|found)\.)?lock$")
+UNFINISHED = re.compile(
+    r"\.[a-z0-9_]{8}\.tmp(/|$)|/\.[0-9a-f]{16}\.tmp$|(^|/)\.((rows\.json|speed\.json|found)\.)?lock$"
+)
 """Names of what is being written, and of locks."""
 
 
@@ -43,6 +45,9 @@ def content(path: Path) -> bytes:
     """Of a file, without what may differ."""
     if path.is_dir():
         return b""
+    if path.name == "speed.json":  # what was measured, without its figures
+        measured = json.loads(path.read_text("utf-8"))
+        return json.dumps([measured["finished"], *(each["row"] for each in measured["rows"])]).encode()
     if path.suffix == ".json":
         return json.dumps(_without(json.loads(path.read_text("utf-8"))), sort_keys=True).encode()
     if path.suffix == ".html":
@@ -73,7 +78,7 @@ def half_done(folder: Path, expected: Snapshot) -> list[str]:
             continue
         if "/.checkpoints/" in name:
             wrong += [] if is_whole(path) else [f"{name} is not whole"]
-        elif path.name == ".command.json":
+        elif path.name in (".command.json", "speed.json"):
             json.loads(path.read_text("utf-8"))
         elif path.name == "rows.json":
             wrong += [f"{name}: {text}" for text in _other_rows(content(path), expected[name])]

@@ -43,10 +43,12 @@ def full_tmpfs(whole: Undisturbed, folder: Path, tally: Tally, chance: random.Ra
     if code == NO_MOUNT:
         tally.others["full tmpfs: not allowed here"] += 1
         return
-    note = folder.with_suffix(".found")
-    tally.findings += note.read_text().splitlines() if code == 0 else [f"full tmpfs, {folder.name}: failed"]
-    if code == 0:
-        tally.others[f"full tmpfs under {whole.command.name}"] += 1
+    if code:
+        tally.findings.append(f"full tmpfs, {folder.name}: failed")
+    else:
+        effect, *findings = folder.with_suffix(".found").read_text().splitlines()
+        tally.findings += findings
+        tally.others[effect] += 1
         tally.compared["folders"] += 1
         tally.compared["files"] += len(whole.content)
         tally.compared["bytes"] += sum(map(len, whole.content.values()))
@@ -70,11 +72,12 @@ def _in_namespace(whole: Undisturbed, folder: Path, chance: random.Random, size:
     trial = Trial(whole, disk / "folder", tally, chance)
     trial.log = folder.with_suffix(".said")  # not on the full disk
     ended = trial.start().wait()
-    _check(trial, ended.code, ended.said, "No space left on device", "")
+    _check(trial, ended.code, ended.said, "No space left on device", "full tmpfs")
     if mount(REMOUNT, ROOM):
         return NO_MOUNT
     trial.finish()
-    folder.with_suffix(".found").write_text("".join(f"{text}\n" for text in tally.findings))
+    lines = [*tally.others, *(" ".join(text.split()) for text in tally.findings)]
+    folder.with_suffix(".found").write_text("".join(f"{line}\n" for line in lines))
     return 0
 
 

@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,16 @@ def at_change(
 def die() -> None:
     """As by kill -9 from outside."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def signal_itself(number: int, note: Path) -> Callable[[], None]:
+    """As from outside; the file `note` then has the clock's time."""
+
+    def act() -> None:
+        note.write_text(str(time.monotonic()))
+        os.kill(os.getpid(), number)
+
+    return act
 
 
 def die_in_a_file_beyond(size: int) -> Callable[[], None]:

@@ -19,5 +19,16 @@ def test_after_every_fault_a_command_goes_on_to_the_same_end(tmp_path: Path) -> 
     assert answer.returncode == 0, answer.stdout + answer.stderr
     result = json.loads(out.read_text("utf-8"))
     assert result["findings"] == []
-    assert sum(entry["number"] for entry in result["kills"]) >= 5
+    kills = sum(entry["number"] for entry in result["kills"])
+    assert kills >= 1
+    assert (
+        kills + result["missed"].get("kills", 0) >= 6
+    )  # a few come too late, by chance or on a slow machine
+    others = result["others"]
+    assert (
+        sum(number for name, number in others.items() if name.startswith("SIG"))
+        + result["missed"].get("signals", 0)
+        == 2
+    )
+    assert sum(number for name, number in others.items() if name.startswith("checkpoints: ")) == 2
     assert result["compared"]["folders"] >= 10

@@ -29,8 +29,12 @@ from noiselimit.locks import file_lock, folder_lock
 
 lock = file_lock if "file" in sys.argv else folder_lock
 with lock(Path(sys.argv[1])):
-    if "child" in sys.argv and os.fork() == 0:
-        time.sleep(120)  # outlives its parent, and must not hold what that held
+    if "child" in sys.argv:
+        there, here = os.pipe()
+        if os.fork() == 0:
+            os.write(here, b".")  # what runs at a fork has run
+            time.sleep(120)  # outlives its parent, and must not hold what that held
+        os.read(there, 1)
     print(os.getpid(), flush=True)
     time.sleep(120)
 """

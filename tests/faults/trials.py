@@ -27,7 +27,11 @@ class Tally:
     """Faults that kill nobody → number."""
     compared: Counter[str] = field(default_factory=Counter)
     """Folders, files and bytes that were compared with those of an undisturbed command."""
+    missed: Counter[str] = field(default_factory=Counter)
+    """Kills and signals that a command was too quick for."""
     findings: list[str] = field(default_factory=list)
+    latest: float = 2.0
+    """Seconds that the end may take then."""
     longest_end: float = 0.0
     """Seconds from SIGINT or SIGTERM to the end of a process."""
 
@@ -83,7 +87,9 @@ class Trial:
             ended = self.start(at_change(number, self.folder, die), again=again).wait()
         if ended.killed:
             self.tally.kills[self.whole.command.name, when, interrupted_while(self.folder)] += 1
-        elif ended.code and not (done and done in ended.said):
+        elif not ended.code or (done and done in ended.said):
+            self.tally.missed["kills"] += 1
+        else:
             self.find(f"killed {when}, it ended with {ended.code}: {ended.said[-2000:]}")
         self.find(*half_done(self.folder, self.whole.content))
         return ended.killed
@@ -139,7 +145,9 @@ def count_changes(command: Command, folder: Path) -> int:
     """How many changes on disk it makes."""
     folder.mkdir()
     note = folder.with_name("changes")
-    ended = start(command.arguments(1), folder, at_change(0, folder, nothing, note)).wait()
+    ended = start(
+        command.arguments(min(1, max(command.threads))), folder, at_change(0, folder, nothing, note)
+    ).wait()
     assert ended.code == 0, ended.said
     shutil.rmtree(folder)
     return note.stat().st_size

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from samples import AUDIT
 
+from noiselimit.cli.audit_unfinished import is_noted
 from noiselimit.cli.main import run as command
 from noiselimit.data.catalogue import FILE_FORMATS
 from noiselimit.data.cifar import CIFAR10, read_cifar
@@ -76,6 +78,21 @@ def _config(_: Path, path: Path) -> None:
     except InputError as error:
         if "nowhere.npz: there is no such file" not in str(error):
             raise
+
+
+def _command(folder: Path, _: Path) -> None:
+    """Started in the root folder, as the sample says. What is typed wins, so the data are not there."""
+    with contextlib.chdir("/"):
+        try:
+            typed("train", "--resume", folder, "--data", "nowhere.npz")
+        except InputError as error:
+            if "nowhere.npz: there is no such file" not in str(error):
+                raise
+
+
+def _writing(folder: Path, _: Path) -> None:
+    if not is_noted(folder, AUDIT):
+        raise InputError("another command began to write; or none.")
 
 
 def _loaded(folder: Path) -> Any:
@@ -170,6 +187,8 @@ READERS: dict[str, Reader] = {
         lambda folder, _: typed("bench", "--compare", folder / "a.json", folder / "b.json"), "bench"
     ),
     "comparison file": Reader(_detection, "detection"),
+    "unfinished training": Reader(_command, "command"),
+    "unfinished audit": Reader(_writing, "writing"),
     "TOML": Reader(_config, "toml"),
     "CSV": Reader(_table, "csv"),
     "Parquet": Reader(_table, "parquet"),

@@ -14,6 +14,8 @@ from PIL import Image
 
 ROWS = 60
 LABELS = np.arange(ROWS) % 3
+AUDIT = {"data": "t.csv", "out": "audit-t", "beta": "None", "fast": "False"}
+"""Options of an audit that has begun to write."""
 
 
 def write_samples(folder: Path) -> None:
@@ -147,8 +149,12 @@ def _write_pictures(folder: Path, generator: np.random.Generator) -> None:
 
 
 def _write_text(folder: Path) -> None:
-    for name in ("toml", "bench", "detection"):
+    for name in ("toml", "bench", "detection", "command", "writing"):
         (folder / name).mkdir()
+    typed = {"data": "t.npz", "method": "ce,limit-l", "beta": "1,10.5", "network": "mlp", "threads": 1}
+    command = {"format": 1, "folder": "/", "options": {**typed, "epochs": "5", "skip_bad_images": False}}
+    (folder / "command" / ".command.json").write_text(json.dumps(command, indent=2))
+    (folder / "writing" / ".writing.json").write_text(json.dumps(AUDIT))
     (folder / "toml" / "c.toml").write_text(
         'method = "ce,limit-l"\nbeta = [1, 10.5]\nseed = 3\nnoise = "uniform:0.4"\nbatch_size = 32\n'
         'network = "mlp"\noptimiser = "adam"\nlearning-rate = 1e-3\nvalidation-share = 0.25\n'

@@ -21,7 +21,6 @@ OWN = {
     "report/pages.py",  # what comes with the package
     "report/svg.py",
     "training.py",  # /proc/cpuinfo
-    "checkpoints/tensor_file.py",  # checks it itself
     "bench/detection/stage.py",  # in a folder of its own
 }
 OTHERS = sorted(path for path in PACKAGE.rglob("*.py") if str(path.relative_to(PACKAGE)) not in OWN)
@@ -110,6 +109,25 @@ def test_in_the_place_of_a_file(
     assert run(command.split()) == 2
     err = capsys.readouterr().err
     assert err.startswith("noiselimit: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("always::noiselimit.errors.Notice")
+@pytest.mark.parametrize("size", [2**38, 2**43])
+def test_a_checkpoint_that_is_all_holes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], size: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("t.npz", inputs=np.zeros((60, 3)), labels=np.arange(60) % 3)
+    checkpoint = Path("out", ".checkpoints", f"epoch-00003-{'0' * 32}.safetensors")
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.touch()
+    os.truncate(checkpoint, size)
+    typed = "train --data t.npz --method ce --network linear --epochs 1 --device cpu --quiet --out out"
+    assert run(typed.split()) == 0
+    err = capsys.readouterr().err
+    assert err.startswith(f"noiselimit: {checkpoint} ")
+    assert err.endswith(": training starts anew.\n")
     assert err.count("\n") == 1
 
 

@@ -1,15 +1,17 @@
 """What networks say of examples that they trained on, brought to the scale of what they say of others.
 
-A network is surer of labels that it has seen, right or wrong, so that among few examples wrong labels that it
-saw look better than right ones that it did not. Which examples are held out is random, so that
-without training both parts would look alike; where they do not, the part that was seen is given the
-quantiles of the other one.
+A network that memorises doubts labels less that it has seen, so that among few examples wrong labels that it
+saw look better than right ones that it did not. Which examples are held out is random: if nothing was
+memorised, both parts are doubted alike. Where labels that were seen are doubted less than chance explains,
+they are given the quantiles of the others. Where they are doubted more that is no matter of memory (what is
+said of them is said while training, for one), and the quantiles of fewer examples would only be less exact.
 """
 
 import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import bdtrc
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -17,7 +19,9 @@ Rows = npt.NDArray[np.int64]
 Probabilities = npt.NDArray[np.float32]
 
 LIKELY = 0.01
-"""Probability of a difference as large as the one seen, if there is none, below which there is one."""
+"""Probability of a difference as large as the one seen, if nothing was memorised, below which it was."""
+TRUSTED = 0.01
+"""Probability that is not on the given label, below which nobody doubts it: differences there say nothing."""
 FEWEST = 100
 """Examples held out; of fewer, only a handful have a wrong label, and quantiles say little of those."""
 
@@ -25,16 +29,16 @@ FEWEST = 100
 def as_if_held_out(elsewhere: Floats, seen: Rows, held_out: Rows) -> Floats:
     """[n]: the probability that is not on the given label, as it would be if nobody had seen the labels.
 
-    `elsewhere` [n] is what is said. Rows `seen` of it keep their order, and their values too if these look
-    like those of the rows `held_out`; all other rows stay as they are.
+    `elsewhere` [n] is what is said. Rows `seen` of it keep their order, and their values too unless they were
+    memorised, to judge by the rows `held_out`; all other rows stay as they are.
     """
-    if len(held_out) < FEWEST or not len(seen):
-        return elsewhere
     trained, apart = np.sort(elsewhere[seen]), np.sort(elsewhere[held_out])
-    if not _differ(trained, apart):
+    if len(apart) < FEWEST or not _is_memorised(trained, apart):
         return elsewhere
     scaled = elsewhere.copy()
-    scaled[seen] = np.interp(_place(elsewhere[seen], trained), _place(apart, apart), apart)
+    # The ends are those of all probabilities: what is beyond the last example held out keeps its order too.
+    places, values = [0.0, *_place(apart, apart), 1.0], [0.0, *apart, 1.0]
+    scaled[seen] = np.interp(_place(elsewhere[seen], trained), places, values)
     return scaled
 
 
@@ -59,14 +63,21 @@ def moved(said: Probabilities, given: Labels, elsewhere: Floats) -> Probabilitie
     return np.asarray(result, np.float32)
 
 
-def _differ(first: Floats, second: Floats) -> bool:
-    """Whether two sorted samples come from different distributions (Kolmogorov and Smirnov's test)."""
-    both = np.concatenate([first, second])
-    farthest = np.abs(_below(both, first) - _below(both, second)).max()
-    return bool(farthest > math.sqrt(-math.log(LIKELY / 2) / 2 * (1 / len(first) + 1 / len(second))))
+def _is_memorised(trained: Floats, apart: Floats) -> bool:
+    """Whether labels trained on are doubted less than those held out, or contradicted more seldom; both are
+    sorted. Chance alone says so in one case of a hundred."""
+    both = np.concatenate([trained, apart])
+    both = both[both >= TRUSTED]
+    farthest = (_up_to(both, trained) - _up_to(both, apart)).max(initial=0.0)  # Smirnov's test, one-sided
+    surer = math.exp(-2 * farthest**2 / (1 / len(trained) + 1 / len(apart)))
+    contradicted = [len(part) - np.searchsorted(part, 0.5, "right") for part in (trained, apart)]
+    # If nothing was, a contradicted label is as likely held out as any other. Few of them say more than a
+    # share of all examples does: none of the seen, ten of the others.
+    seldom = bdtrc(contradicted[1] - 1, sum(contradicted), len(apart) / (len(trained) + len(apart)))
+    return bool(min(surer, seldom) < LIKELY / 2)
 
 
-def _below(values: Floats, sample: Floats) -> Floats:
+def _up_to(values: Floats, sample: Floats) -> Floats:
     """Share of the sorted sample up to each of the values."""
     return np.asarray(np.searchsorted(sample, values, "right") / len(sample))
 

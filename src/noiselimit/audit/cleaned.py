@@ -18,6 +18,7 @@ from noiselimit.audit.write import called
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, unknown
 from noiselimit.files import atomic_file
+from noiselimit.opening import name_for_libraries
 
 Fix = Literal["drop", "relabel"]
 
@@ -110,4 +111,5 @@ def _list_pictures(source: Path, target: Path, fixes: Fixes, audit: Audit, data:
     table = pyarrow.table(
         {"path": pyarrow.array(names, pyarrow.string()), "label": pyarrow.array(labels, pyarrow.string())}
     )
-    pyarrow.csv.write_csv(table.filter(pyarrow.array(fixes.kept)), target)
+    with name_for_libraries(target, create=True) as known:
+        pyarrow.csv.write_csv(table.filter(pyarrow.array(fixes.kept)), known)

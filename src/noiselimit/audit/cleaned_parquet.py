@@ -9,12 +9,14 @@ import pyarrow.parquet
 
 from noiselimit.audit.fixes import Fixes
 from noiselimit.errors import InputError
+from noiselimit.opening import name_for_libraries
 
 
 def clean_parquet(source: Path, target: Path, fixes: Fixes, label: str) -> None:
     """Same columns and types, and the notes that pandas keeps in the file."""
     try:
-        content = pyarrow.parquet.ParquetFile(source).read()
+        with name_for_libraries(source) as known, pyarrow.parquet.ParquetFile(known) as file:
+            content = file.read()
     except (pyarrow.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
         raise InputError(f"{source}: cannot be read ({reason}); give a Parquet file.") from None
@@ -27,7 +29,8 @@ def clean_parquet(source: Path, target: Path, fixes: Fixes, label: str) -> None:
         content = content.set_column(place, content.schema.field(place), column.take(pyarrow.array(rows)))
     if not fixes.kept.all():
         content = _with_row_numbers(content).filter(pyarrow.array(fixes.kept))
-    pyarrow.parquet.write_table(content, target)
+    with name_for_libraries(target, create=True) as known:
+        pyarrow.parquet.write_table(content, known)
 
 
 def _with_row_numbers(content: pyarrow.Table) -> pyarrow.Table:

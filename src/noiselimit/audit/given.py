@@ -59,18 +59,18 @@ def check_probabilities(values: Any) -> Probabilities:
 
 
 def check_labels(values: Any, rows: int, classes: int) -> Given:
-    """labels [rows] as numbers; None, NaN and empty strings count as missing."""
+    """labels [rows] as numbers; None, NaN and empty strings count as missing. Categories, where there is one
+    for every class, are the columns in their own order, as a Parquet file of an audit has them."""
+    categories = _categories(values)
+    if categories is not None and len(categories.categories) == classes:
+        return _of_categories(categories, rows)
     found = _flat(values)
-    if len(found) != rows:
-        raise InputError(
-            f"there are {len(found)} labels but {rows} rows of pred_probs: give one label per row."
-        )
+    _check_count(len(found), rows)
     missing = np.asarray(pd.isna(found)) if found.dtype.kind in "Of" else np.zeros(rows, bool)
     if found.dtype.kind in "OUT":
         missing[~missing] = found[~missing] == ""
-    if missing.all():
-        raise InputError("all labels are missing: give at least two classes of labels.")
     known = found[~missing]
+    _check_any(known)
     text = np.array([isinstance(label, str) for label in known]) if found.dtype.kind == "O" else None
     labels = np.full(rows, -1, np.int64)
     names = None
@@ -83,9 +83,39 @@ def check_labels(values: Any, rows: int, classes: int) -> Given:
             )
     else:
         labels[~missing] = _numbers(known, np.flatnonzero(~missing), classes)
-    if len(np.unique(labels[~missing])) < 2:
-        raise InputError("all labels are of one class: an audit needs examples of two classes or more.")
+    _check_classes(labels[~missing])
     return Given(labels, names)
+
+
+def _categories(values: Any) -> pd.Categorical | None:
+    if isinstance(values, pd.Series | pd.Index):
+        values = values.array
+    return values if isinstance(values, pd.Categorical) else None
+
+
+def _of_categories(values: pd.Categorical, rows: int) -> Given:
+    labels = np.asarray(values.codes, np.int64)
+    _check_count(len(labels), rows)
+    _check_any(labels[labels >= 0])
+    _check_classes(labels[labels >= 0])
+    names = values.categories.to_numpy()
+    numbers = names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all())
+    return Given(labels, None if numbers else names)
+
+
+def _check_count(labels: int, rows: int) -> None:
+    if labels != rows:
+        raise InputError(f"there are {labels} labels but {rows} rows of pred_probs: give one label per row.")
+
+
+def _check_any(known: npt.NDArray[Any]) -> None:
+    if not len(known):
+        raise InputError("all labels are missing: give at least two classes of labels.")
+
+
+def _check_classes(labels: Labels) -> None:
+    if (labels == labels[0]).all():
+        raise InputError("all labels are of one class: an audit needs examples of two classes or more.")
 
 
 def _flat(values: Any) -> npt.NDArray[Any]:

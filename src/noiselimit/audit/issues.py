@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from noiselimit.audit.amount import Amount, estimate_amount, gap_threshold
+from noiselimit.audit.chance import LEAST, agreement
 from noiselimit.audit.given import Given, check_labels, check_probabilities
 from noiselimit.audit.quality import (
     FARTHEST,
@@ -18,10 +19,15 @@ from noiselimit.audit.quality import (
     Quality,
     Selected,
     measure,
+    pieces,
     rank_in_class,
     worst_first,
 )
 from noiselimit.errors import InputError, number
+from noiselimit.report.wording import percent
+
+FEWEST = 50
+"""Labels, of fewer of which nobody can tell chance from disorder."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ class Audit:
 def audit_probabilities(labels: Any, pred_probs: Any, steering: Steering | None = None) -> Audit:
     """Everything that class probabilities [n, C] say about labels [n], as people have them."""
     probabilities = check_probabilities(pred_probs)
-    return audit_given(check_labels(labels, *probabilities.shape), probabilities, steering)
+    given = check_labels(labels, *probabilities.shape)
+    return audit_given(given, probabilities, steering, note=_of_other_labels(given, probabilities))
 
 
 def audit_given(
@@ -118,11 +125,28 @@ def audit_given(
         "wrong_labels": amount.wrong if told else None,
         "share": amount.rate if told else None,
         "interval": list(amount.interval) if told else None,
+        "known_from": amount.known_from if told else None,
         "warning": warning,
         "note": note,
     }
     missing = np.flatnonzero(~there).astype(np.int64)
     return Audit(table, amount, threshold, missing, steering.given, warning, note)
+
+
+def _of_other_labels(given: Given, probabilities: Probabilities) -> str | None:
+    """A sentence where the probabilities know next to nothing of the labels, as with columns in disorder."""
+    predicted = np.empty(len(probabilities), np.int64)
+    for piece in pieces(*probabilities.shape):
+        predicted[piece] = np.asarray(probabilities[piece]).argmax(1)
+    there = ~given.missing
+    found = agreement(predicted[there], given.labels[there], probabilities.shape[1])
+    if found.beyond_chance >= LEAST or found.examples < FEWEST:
+        return None
+    return (
+        f"The probabilities agree with {percent(found.share)} of the labels, and would with "
+        f"{percent(found.chance)} by chance, so they say next to nothing of these: give a column for every "
+        "class in the order of the labels' numbers, categories or sorted names."
+    )
 
 
 def flag(quality: Quality, amount: Amount, steering: Steering) -> tuple[Flags, float]:

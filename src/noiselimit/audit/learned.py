@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from noiselimit.audit.agreement import Agreement
+from noiselimit.audit.chance import LEAST, Agreement
 from noiselimit.report.wording import percent
 from noiselimit.runs import Run
 
-LEAST = 0.05
-"""How far from chance to 1 the agreement with held-out labels must come, however many were held out: with
-80 % of ten classes' labels wrong, 0.11 is all that can be reached, with 45 % of two classes' 0.1."""
 MUCH = 0.5
 """The same where nobody would say that nothing was learned, however few labels it is known from."""
 RISES = 0.05

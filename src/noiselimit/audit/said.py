@@ -28,16 +28,21 @@ class Said:
     known_from: int
     """Examples that say how many labels are wrong: all, or where others were brought to the scale of those
     held out, only these."""
+    unscaled: Probabilities | None = None
+    """[n, C] as if nothing had been brought to that scale, where somebody wants to compare."""
 
 
-def mean_said(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -> Said:
+def mean_said(
+    runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels], *, unscaled: bool = False
+) -> Said:
     """The mean over runs that trained or validated on all examples with these labels [n].
 
     `held_out` has the rows that each run did not train on: what it says of the others is brought to their
-    scale. In pieces: nothing as large is made beside it.
+    scale. In pieces: nothing as large is made beside it, but what is `unscaled` if that is asked for.
     """
     classes = len(runs[0].data.class_names)
     mean = np.zeros((len(labels), classes), np.float32)
+    plain = np.zeros_like(mean) if unscaled else None
     scales: list[Labels] = []
     for run, apart in zip(runs, held_out, strict=True):
         averaged = averaged_of(run)
@@ -50,10 +55,13 @@ def mean_said(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -
         scales += [] if scaled is elsewhere else [apart]
         for piece in pieces(len(labels), classes):
             said = said_of(averaged, piece)
+            if plain is not None:
+                plain[piece] += said / len(runs)
             if scaled is not elsewhere:
                 said = moved(said, labels[piece], scaled[piece])
             mean[piece] += said / len(runs)
-    return Said(mean, len(np.unique(np.concatenate(scales))) if scales else len(labels))
+    known_from = len(np.unique(np.concatenate(scales))) if scales else len(labels)
+    return Said(mean, known_from, plain)
 
 
 def said_of_all(

@@ -39,6 +39,8 @@ class Judged:
     """Whether they learned enough to judge."""
     known_from: int | None = None
     """See `noiselimit.audit.amount.Amount`; None: all examples."""
+    unscaled: Probabilities | None = None
+    """[n, C] as said, before any of it was brought to the scale of examples held out; None: not asked for."""
 
     def audit(self, given: Given, steering: Steering | None = None) -> Audit:
         """What they say about these labels [n]."""
@@ -69,14 +71,16 @@ def judge(
     graphs: str = "auto",
     checkpoints: str | float = "auto",
     progress: Callable[[Progress], None] | None = None,
+    unscaled: bool = False,
 ) -> Judged:
     """Train the plan's runs on the labelled examples, and average what those that count say of all examples.
 
     Only `data.examples` are audited, by their given labels: the data's own test and validation parts are
     left alone. What a run says of an example is the mean of classifier and predictor over the second half of
     the epochs, while they train; what it says of labels that it saw is brought to the scale of labels held
-    out where these look different. Weights of examples count as in any training. `many_classes` is as for
-    `check_data`, the rest as for `train`.
+    out where it was memorised; `unscaled` keeps what it was before, of data whose examples all have a label.
+    Weights of examples count as in any training. `many_classes` is as for `check_data`, the rest as for
+    `train`.
     """
     checked = check_data(data, many_classes=many_classes)
     there = np.flatnonzero(is_labelled(data.examples))
@@ -103,12 +107,12 @@ def judge(
     counting = [one for one, counts in zip(agreed, counted, strict=True) if counts and one is not None]
     different = len(np.unique(np.concatenate(rows)))
     learned = how_learned(chosen, mean_agreement(counting, different, count_settings(runs)))
-    said = mean_said(chosen, examples.labels, rows)
+    said = mean_said(chosen, examples.labels, rows, unscaled=unscaled)
     probabilities = said.probabilities
     if not whole:
         probabilities = _with_unlabelled(probabilities, there, data, chosen, device)
     kept = [without_averages(run) for run in runs]
-    return Judged(probabilities, kept, counted, learned, said.known_from)
+    return Judged(probabilities, kept, counted, learned, said.known_from, said.unscaled)
 
 
 def _validation(run: Run, examples: int) -> Labels:

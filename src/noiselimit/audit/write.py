@@ -22,6 +22,7 @@ from noiselimit.audit.quality import pieces
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder
+from noiselimit.opening import name_for_libraries
 from noiselimit.temporaries import is_leftover
 
 PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
@@ -50,8 +51,10 @@ def write_audit_files(folder: Path, audit: Audit, pred_probs: Any, data: DataSet
             "give those of the same data."
         )
     table = issue_table(audit, data)
-    pyarrow.parquet.write_table(_categorical(table, data.examples.class_names), folder / PARQUET)
-    pyarrow.csv.write_csv(table, folder / CSV)
+    with name_for_libraries(folder / PARQUET, create=True) as known:
+        pyarrow.parquet.write_table(_categorical(table, data.examples.class_names), known)
+    with name_for_libraries(folder / CSV, create=True) as known:
+        pyarrow.csv.write_csv(table, known)
     _write_probabilities(folder / PRED_PROBS, probabilities)
 
 

@@ -15,11 +15,15 @@ from noiselimit.bench.entries import Entry
 from noiselimit.bench.session import Session, Tell
 from noiselimit.bench.timing import forget_memory
 from noiselimit.bench.work import DIGITS_LIMIT, MNIST, Work
+from noiselimit.cohort.worker_processes import watch
 
 EPOCHS = 3
 CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 """Where compiled kernels are kept; a folder of our own in their place is cold at first, then warm."""
-CHILD = "import sys; from noiselimit.bench.set_up_child import main; main(sys.argv[1:])"
+CHILD = (
+    "import sys; from noiselimit.cohort.worker_processes import end_with_parent; end_with_parent(); "
+    "from noiselimit.bench.set_up_child import main; main(sys.argv[1:])"
+)
 
 
 def set_up(session: Session, tell: Tell) -> list[Entry]:
@@ -73,9 +77,11 @@ def timed_lines(
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[tuple[float, str]]:
     """Every line that the process prints, with the seconds from its start until the line was there."""
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+") as errors, watch() as watched:
         started = clock()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
+        process = subprocess.Popen(
+            command, stdin=watched, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+        )
         with process:
             assert process.stdout is not None
             try:

@@ -12,6 +12,7 @@ from typing import Self
 
 import torch
 
+from noiselimit.checkpoints.at_hand import AtHand
 from noiselimit.checkpoints.content import Entry
 from noiselimit.checkpoints.store import Store
 from noiselimit.checkpoints.words import tell_of_others, tell_of_useless
@@ -44,6 +45,7 @@ class Checkpoints:
         """`seconds` as for `Interval`; `averaged`: runs average probabilities, so their states must too."""
         self.seconds = seconds
         self.in_background = in_background
+        self.at_hand = AtHand()
         self._store = Store(out, self._usable)
         self._averaged = averaged
         self._writing: list[threading.Thread] = []
@@ -110,6 +112,13 @@ class Checkpoints:
         except Exception as error:  # mostly a full disk
             reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
             self._trouble = f"no checkpoint could be written to {self._store.folder} ({reason})"
+
+    def save(self) -> None:
+        """Write what is at hand and in no checkpoint yet: the training ends early."""
+        places = [(pair, self.newest(pair[0])) for pair in self.at_hand.newest()]
+        newer = [pair for pair, entry in places if entry is None or entry.epoch < pair[1].epoch]
+        if newer:
+            self.write(newer)
 
     def tell(self) -> None:
         """Say once that a checkpoint could not be written: by a thread that somebody listens to."""

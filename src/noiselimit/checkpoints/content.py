@@ -21,6 +21,7 @@ from noiselimit.checkpoints.checks import amount, check_history, check_tensors, 
 from noiselimit.cohort.row_state import RowState
 from noiselimit.errors import InputError
 from noiselimit.finite import finite_json
+from noiselimit.opening import name_for_libraries
 from noiselimit.spec import RunSpec
 
 FORMAT = 1
@@ -74,7 +75,7 @@ def to_tensors(states: Iterable[tuple[RunSpec, RowState]]) -> tuple[dict[str, Te
 def read_entries(path: Path) -> dict[str, Entry]:
     """Which runs a checkpoint holds; `Malformed` if it is none. An OSError says nothing of it."""
     try:
-        with safetensors.safe_open(path, "pt") as file:
+        with name_for_libraries(path) as known, safetensors.safe_open(known, "pt") as file:
             metadata = file.metadata() or {}
         written = int(metadata["format"])
         if written > FORMAT:
@@ -101,7 +102,7 @@ def read_entries(path: Path) -> dict[str, Entry]:
 def read_state(path: Path, run: str, entry: Entry) -> RowState:
     """The state of one of the runs; `Malformed` where it does not hold what training wrote."""
     try:
-        with safetensors.safe_open(path, "pt") as file:
+        with name_for_libraries(path) as known, safetensors.safe_open(known, "pt") as file:
             prefix = f"{run}/"
             names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118  # no mapping
             tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in names}

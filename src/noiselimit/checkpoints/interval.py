@@ -12,6 +12,8 @@ LEAST_SECONDS = 10.0
 """Between two checkpoints: losing less is no loss."""
 ASSUMED_SPEED = 2e8
 """Bytes per second, until it was measured."""
+FIRST_AT_LATEST = 300.0
+"""Seconds after which the first is due, whatever it costs: who waits longer has too much to lose."""
 
 
 def parse_interval(checkpoints: str | float) -> float | None:
@@ -42,8 +44,9 @@ class Interval:
         gone = self._clock() - self._ended
         if self._seconds is not None or gone < LEAST_SECONDS:
             return self._seconds is not None and gone >= self._seconds
-        cost = size() / ASSUMED_SPEED if self._cost is None else self._cost
-        return gone >= TIMES_ITS_COST * cost
+        if self._cost is None:
+            return gone >= min(FIRST_AT_LATEST, TIMES_ITS_COST * size() / ASSUMED_SPEED)
+        return gone >= TIMES_ITS_COST * self._cost
 
     def took(self, seconds: float) -> None:
         """One has been written just now, or could not be, and took so long."""

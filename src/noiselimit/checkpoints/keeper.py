@@ -5,9 +5,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from noiselimit.checkpoints.at_hand import CopyTimes
 from noiselimit.checkpoints.call import Checkpoints
 from noiselimit.checkpoints.interval import Interval
 from noiselimit.cohort.row_state import Keep, RowState, Take
+from noiselimit.machine import lacks_memory
 from noiselimit.spec import RunSpec
 
 
@@ -41,8 +43,14 @@ class CohortKeeper:
         On a CPU they are written at once, for which no copy of them is needed. A GPU goes on as soon as it
         has handed them out, and they are written in the background.
         """
-        checkpoints, interval = self._checkpoints, Interval(self._checkpoints.seconds)
+        checkpoints, interval, copies = self._checkpoints, Interval(self._checkpoints.seconds), CopyTimes()
         writing: list[threading.Thread] = []
+
+        def taken(take: Take) -> list[tuple[RunSpec, RowState]]:
+            return [
+                (self._specs[rows[number]], dataclasses.replace(state, seconds=self.seconds(rows[number])))
+                for number, state in take().items()
+            ]
 
         def keep(take: Take, size: Callable[[], int]) -> None:
             checkpoints.tell()
@@ -51,20 +59,50 @@ class CohortKeeper:
                     return
                 writing[0].join()  # asked for so often, one after the other
             if not interval.is_due(size):
+                hold(take, size)
                 return
             started = time.perf_counter()
-            states = [
-                (self._specs[rows[number]], dataclasses.replace(state, seconds=self.seconds(rows[number])))
-                for number, state in take().items()
-            ]
+            states = taken(take)
 
             def write() -> None:
                 checkpoints.write(states)
-                interval.took(time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                interval.took(seconds)
+                checkpoints.at_hand.measured(_bytes(states), seconds)
+                checkpoints.at_hand.drop(keep)
 
             if checkpoints.in_background:
                 writing[:] = [checkpoints.start(write)]
             else:
                 write()
 
+        def hold(take: Take, size: Callable[[], int]) -> None:
+            """Have them at hand, should the training be interrupted, if they are few."""
+            if not copies.is_due(size):
+                return
+            started = time.perf_counter()
+            if checkpoints.at_hand.has_room(keep, needed := size()):
+                try:
+                    states = taken(take)
+                    if not checkpoints.in_background:  # else they are copies already
+                        states = [(spec, _copied(state)) for spec, state in states]
+                    checkpoints.at_hand.hold(keep, needed, states)
+                except Exception as error:
+                    if not lacks_memory(error):  # else training matters more
+                        raise
+            copies.took(time.perf_counter() - started)
+
         return keep
+
+    def save(self) -> None:
+        """Keep what is at hand: the training ends early."""
+        self._checkpoints.save()
+
+
+def _copied(state: RowState) -> RowState:
+    """One that training does not go on to change."""
+    return dataclasses.replace(state, tensors={name: each.clone() for name, each in state.tensors.items()})
+
+
+def _bytes(states: Sequence[tuple[RunSpec, RowState]]) -> int:
+    return sum(each.numel() * each.element_size() for _, state in states for each in state.tensors.values())

@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import safetensors
 import torch
 from torch import Tensor
 
 from noiselimit.files import sync_folder
+from noiselimit.opening import name_for_libraries, open_regular
 
 NAME = re.compile(r"epoch-[0-9]{5,}-[0-9a-f]{32}\.safetensors")
 TEMPORARY_NAME = re.compile(r"\.[0-9a-f]{16}\.tmp")
@@ -62,9 +64,17 @@ def write_tensors(
 
 
 def is_whole(path: Path) -> bool:
-    """Whether the file holds the bytes that its name tells of; an OSError where that cannot be told."""
+    """Whether the file holds the bytes that its name tells of; an OSError where that cannot be told.
+
+    One that is longer or shorter than its header says is not read: a file with holes has no end in sight.
+    """
     digest = _digest()
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
+        try:
+            with name_for_libraries(path) as known, safetensors.safe_open(known, "pt"):
+                pass  # it has compared the sizes
+        except safetensors.SafetensorError:
+            return False
         while piece := stream.read(READ_AT_ONCE):
             digest.update(piece)
     return path.stem.endswith(f"-{digest.hexdigest()}")

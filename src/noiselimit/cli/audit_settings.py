@@ -53,4 +53,6 @@ def make_steering(
     said = [option for option, value in given.items() if value is not None]
     if len(said) > 1:
         raise InputError(f"{' and '.join(said)} each say how many labels to flag: give one of them.")
-    return Steering(expect_noise, budget, min_quality), " ".join(f"{name} {given[name]:g}" for name in said)
+    return Steering(expect_noise, budget, min_quality), " ".join(
+        f"{name} {given[name]:.15g}" for name in said
+    )

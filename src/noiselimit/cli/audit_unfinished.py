@@ -60,8 +60,11 @@ def has_begun_to_write(folder: Path, options: Mapping[str, Any]) -> bool:
             put_back(place)
             if place.is_dir():
                 clear_leftovers(place.parent, re.escape(place.name))
-    if not place.is_dir():
-        return False
+    return place.is_dir() and is_noted(unfinished, options)
+
+
+def is_noted(unfinished: Path, options: Mapping[str, Any]) -> bool:
+    """Whether this command is the one that began to write; a file that says anything else says nothing."""
     try:
         return bool(json.loads(read_small_text(unfinished / WRITING)) == _text(options))
     except (OSError, ValueError, RecursionError):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from noiselimit.cli.interrupted import Interrupted
+from noiselimit.cli.interrupted import telling
 from noiselimit.cli.options import DataDir, Device, Graphs, Json, Kernels, Quiet, names, numbers
 from noiselimit.locks import file_lock
 
@@ -13,7 +13,9 @@ from noiselimit.locks import file_lock
 def detection(
     data: Annotated[
         str,
-        names("Data sets in memory, by name or path; also breast_cancer, wine, overlapping and shapes."),
+        names(
+            "Data sets in memory, by name or path; also breast_cancer, wine, overlapping, clouds and shapes."
+        ),
     ] = "digits,mnist",
     noise: Annotated[
         str | None,
@@ -86,14 +88,17 @@ def detection(
         )
         left_out = () if without is None else tuple(several("without", without))
         wanted = Wanted(problems, how, quick, left_out)
-        try:
-            with file_lock(out), bench_news(quiet) as tell:
-                content = compare_detection(wanted, out, save_probabilities, tell)
-        except KeyboardInterrupt:
-            raise Interrupted("rows that are done are kept, and the same command goes on") from None
+        with telling(lambda: _kept(out)), file_lock(out), bench_news(quiet) as tell:
+            content = compare_detection(wanted, out, save_probabilities, tell)
     if as_json:
         print(json.dumps(content, indent=2))
     else:
         print_detection(content, out)
     if any(row["failures"] for row in content["rows"]):
         raise typer.Exit(1)
+
+
+def _kept(out: Path) -> str:
+    if not out.exists():
+        return "no row is done yet, and the same command starts anew"
+    return "rows that are done are kept, and the same command goes on"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from noiselimit.cli.interrupted import Interrupted
+from noiselimit.cli.interrupted import telling
 from noiselimit.locks import file_lock
 
 
@@ -12,12 +12,13 @@ from noiselimit.locks import file_lock
 def told_what_is_kept(out: Path) -> Iterator[None]:
     """Say on Ctrl-C whether `out` was written since; an older file of that name does not count."""
     before = _stamp(out)
-    try:
-        with file_lock(out):
-            yield
-    except KeyboardInterrupt:
-        kept = "nothing was written yet" if _stamp(out) == before else f"what was measured is in {out}"
-        raise Interrupted(f"{kept}, and the same command measures anew") from None
+
+    def kept() -> str:
+        done = "nothing was written yet" if _stamp(out) == before else f"what was measured is in {out}"
+        return f"{done}, and the same command measures anew"
+
+    with telling(kept), file_lock(out):
+        yield
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

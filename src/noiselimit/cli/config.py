@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from noiselimit.cli.complaints import refuse_two_files, takes_place
 from noiselimit.errors import InputError, unknown
 from noiselimit.opening import read_small_text
 
@@ -14,6 +15,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Make the file's values the command's defaults, before any other option is looked at."""
     if path is None:
         return None
+    refuse_two_files(context)
     try:
         values = tomllib.loads(read_small_text(path))
     except OSError as error:
@@ -27,6 +29,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         parameter: Any = parameters.get(key.replace("_", "-"))
         if parameter is None:
             raise unknown(f"option in {path}", key, parameters)
+        if value == "" and takes_place(parameter):
+            raise InputError(f"{path}: {key} is empty; name a file or folder.")
         switch = getattr(parameter, "is_flag", False)  # an argument, such as DATA, has no such thing
         defaults[parameter.name] = _as_switch(value, key, path) if switch else _as_typed(value, key, path)
     context.default_map = defaults

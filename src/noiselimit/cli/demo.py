@@ -23,6 +23,8 @@ def demo(
     """
     import json
 
+    from noiselimit.cli.interrupted import telling
+    from noiselimit.cli.kept_runs import kept_runs
     from noiselimit.cli.news import training_news
     from noiselimit.cli.tables import print_choice, print_runs
     from noiselimit.cli.values import whole_numbers
@@ -30,7 +32,7 @@ def demo(
     from noiselimit.run_report import summary
 
     seeds = whole_numbers("seed", seed)
-    with training_news(quiet) as progress:
+    with telling(lambda: kept_runs(out)), training_news(quiet) as progress:
         runs = run_demo(out, seeds, device=device, progress=progress)
     if as_json:
         print(json.dumps(summary(runs), indent=2))

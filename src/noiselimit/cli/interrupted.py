@@ -5,7 +5,10 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import NoReturn
 
 from noiselimit.cli.last_words import say_last
 
@@ -17,7 +20,7 @@ LATEST = 1.5
 
 KEEPING = ("train", "demo", "audit", "bench detection", "reproduce")
 """Commands that go on with what is done."""
-GOES_ON = "finished runs are kept, and the same command goes on"
+GOES_ON = "what was finished is kept, and the same command goes on"
 STARTS_ANEW = "nothing is half written, and the same command starts anew"
 
 
@@ -25,13 +28,26 @@ class Interrupted(Exception):  # noqa: N818  # no error: somebody wished it
     """Carries what the command line says after 'interrupted; ': what is kept, and what the next call does."""
 
 
+_told_inside: list[Callable[[], str]] = []
+
+
+@contextmanager
+def telling(kept: Callable[[], str]) -> Iterator[None]:
+    """Let what is said of an interruption inside be what `kept` says then; it may be asked by any thread."""
+    _told_inside.append(kept)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(kept()) from None
+    finally:
+        _told_inside.pop()
+
+
 class Ending:
     """How a command that was interrupted ends: what it says, once, and its exit code."""
 
     def __init__(self) -> None:
-        self._code = INTERRUPTED
-        self._typed = ""
-        self._told = threading.Lock()
+        self.begin("")
 
     def listen(self) -> None:
         """From now on both signals stop what is under way; Ctrl-C not where a script switched it off."""
@@ -46,6 +62,8 @@ class Ending:
     def begin(self, typed: str) -> None:
         """A command begins, which was typed like this."""
         self._code, self._typed, self._told = INTERRUPTED, typed, threading.Lock()
+        self.heard = False
+        """Whether a signal came; then an error, such as of an import that it broke off, is none."""
 
     def tell(self, kept: str | None = None) -> int:
         """Say what is kept, and the command to go on with; returns the exit code."""
@@ -55,7 +73,10 @@ class Ending:
         return self._code
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self.heard:
+            return  # it is ending, and `_leave` sees to it that it does
         self._code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        self.heard = True
         raise KeyboardInterrupt
 
     def _leave(self, signals: int) -> None:
@@ -67,7 +88,25 @@ class Ending:
             pass
         self._code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         time.sleep(LATEST)
-        self.tell()
+        kept = None
+        with suppress(Exception):  # files come and go meanwhile
+            kept = _told_inside[-1]()
+        self.tell(kept)
         if locks := sys.modules.get("noiselimit.locks"):  # else it holds none
             locks.remove_held()
         os._exit(self._code)
+
+
+def end(code: int) -> NoReturn:
+    """End the process with this exit code, at once when it was interrupted.
+
+    Python has marked itself as interrupted when the signal came while it ran a text, as it does when many
+    libraries are imported; it would then die of SIGINT in the end, whatever the exit code. Nothing that is
+    left to do then is needed: files are whole, and processes that work for this one watch it.
+    """
+    if code not in (INTERRUPTED, TERMINATED):
+        sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)

@@ -5,6 +5,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -13,10 +14,10 @@ from typer.core import TyperGroup
 from noiselimit.cli.audit import audit
 from noiselimit.cli.bench import bench
 from noiselimit.cli.bound import bound
-from noiselimit.cli.complaints import parser_sentence, with_typed_option
+from noiselimit.cli.complaints import parser_sentence, takes_place, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
-from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted
+from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted, end
 from noiselimit.cli.last_words import drop, say_last
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
@@ -25,6 +26,7 @@ from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.files import FULL
+from noiselimit.machine import lacks_memory
 
 NOBODY_READS = 141  # what shells report for a command whose reader, such as head, went away
 
@@ -87,9 +89,11 @@ _ending = Ending()
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
-    _ending.begin(shlex.join(sys.argv[1:] if arguments is None else arguments))
+    typed = sys.argv[1:] if arguments is None else arguments
+    _ending.begin(shlex.join(typed))
     try:
         warnings.showwarning = _show_warning
+        _refuse_empty_places(typed)
         code = app(args=arguments, prog_name="noiselimit", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk or a reader that went away can still be reported
         return _ending.tell() if code == INTERRUPTED else int(code or 0)
@@ -110,6 +114,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         remedy = "free space" if error.errno in FULL else "check its permissions"
         return _refuse(f"{place} cannot be used ({error.strerror}): {remedy} or choose another place.")
     except Exception as error:
+        if _ending.heard:
+            return _ending.tell()
+        if lacks_memory(error):
+            reason = (str(error).strip().splitlines() or ["of Python"])[0]
+            remedy = "take fewer examples, or a machine that has more"
+            return _refuse(f"the machine's memory ran out ({reason}): {remedy}.")
         if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed
             raise
         return _refuse(parser_sentence(error))
@@ -122,12 +132,26 @@ def _refuse(message: str) -> int:
     return 2
 
 
+def _refuse_empty_places(typed: Sequence[str]) -> None:
+    """To Python '' is the working folder, but who types it has a variable that is not set."""
+    given = [f"{option}=" for option, value in pairwise(typed) if value == ""]
+    if not given and not any(word.endswith("=") for word in typed):
+        return
+    places = {f"{parameter.opts[0]}=" for parameter in _parameters() if takes_place(parameter)}
+    for place in places.intersection([*given, *typed]):
+        raise InputError(f"{place.removesuffix('=')} is empty: name a file or folder.")
+
+
 def _flags() -> dict[str, str]:
     """Parameter name → the option as it is typed, of all commands."""
+    return {each.name: each.opts[0] for each in _parameters() if each.opts[0][0] == "-"}
+
+
+def _parameters() -> list[Any]:
+    """Of all commands."""
     commands: Any = typer.main.get_command(app)
     single = [inner for each in commands.commands.values() for inner in _with_inner(each)]
-    parameters = [parameter for each in single for parameter in each.params]
-    return {parameter.name: parameter.opts[0] for parameter in parameters if parameter.opts[0][0] == "-"}
+    return [parameter for each in single for parameter in each.params]
 
 
 def _with_inner(command: Any) -> list[Any]:
@@ -136,6 +160,10 @@ def _with_inner(command: Any) -> list[Any]:
 
 def main() -> None:
     """Entry point of the installed command."""
-    _ending.listen()
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
-    sys.exit(run())
+    try:
+        _ending.listen()
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
+        code = run()
+    except KeyboardInterrupt:  # just before it begins, or just after it has ended
+        code = _ending.tell()
+    end(code)

@@ -41,6 +41,7 @@ def predict(
     from noiselimit.data.unlabelled import load_unlabelled
     from noiselimit.errors import InputError
     from noiselimit.files import atomic_file
+    from noiselimit.opening import name_for_libraries
     from noiselimit.predictions import prediction_table
     from noiselimit.runs import load_run
 
@@ -65,7 +66,8 @@ def predict(
         if out.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)
         else:
-            table.to_parquet(temporary, index=False)
+            with name_for_libraries(temporary, create=True) as known:
+                table.to_parquet(known, index=False)
     if as_json:
         print(json.dumps({"predictions": str(out), "examples": len(table)}))
     else:

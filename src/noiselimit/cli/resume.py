@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from noiselimit.cli.complaints import refuse_two_files
+from noiselimit.cli.values import several
 from noiselimit.errors import InputError
 from noiselimit.files import write_json
 from noiselimit.opening import read_small_text
@@ -17,14 +19,20 @@ if TYPE_CHECKING:
 
 FILE = ".command.json"
 FORMAT = 1
-_NOT_REMEMBERED = {"config", "resume", "out", "as_json", "quiet"}
+_NOT_REMEMBERED = {"config", "resume", "out", "as_json", "quiet", "download"}
+"""Options that a file in the folder, which may come from anybody, does not say: it names no other file of
+options, no place to write to, and what was to be fetched was there when training began."""
 _CODE = ("network", "predictor_network", "predictor_features")
+"""Options whose values may be dotted paths, as `RunSpec` reads them."""
 
 
 def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
     """Make what was typed then the command's defaults, before any other option is looked at."""
     if folder is None:
         return None
+    refuse_two_files(context)
+    from noiselimit.networks.dotted import is_dotted
+
     if not (folder / FILE).is_file() and (folder.parent / FILE).is_file():
         folder = folder.parent  # a run's own folder was named
     path = folder / FILE
@@ -33,7 +41,7 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
         typed, where, written = content["options"], content["folder"], content["format"]
         known = {parameter.name for parameter in context.command.params} - _NOT_REMEMBERED
         fitting = written == FORMAT and typed.keys() <= known
-        if not fitting or not all(isinstance(value, str | int | float) for value in typed.values()):
+        if not fitting or not all(isinstance(value, str | int | float) for value in (where, *typed.values())):
             raise ValueError
     except FileNotFoundError:
         raise InputError(
@@ -44,8 +52,11 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
             f"{path} cannot be read, or another version wrote it: type the command again."
         ) from None
     if where != str(Path.cwd()):
-        raise InputError(f"the training in {folder} was started in {where}: call --resume from there.")
-    if any(":" in str(typed.get(name, "")) for name in _CODE):
+        raise InputError(
+            f"the training in {folder} was started in {where}: call --resume from there or, if that was "
+            "moved, type the command again."
+        )
+    if any(is_dotted(value) for name in _CODE if name in typed for value in several(name, str(typed[name]))):
         raise InputError(f"the training in {folder} uses code of somebody's: type the command again.")
     context.default_map = {**typed, "out": str(folder)}
     return folder

@@ -158,12 +158,13 @@ def train(
     import json
 
     from noiselimit.checkpoints.interval import parse_interval
+    from noiselimit.cli.interrupted import telling
+    from noiselimit.cli.kept_runs import kept_runs
     from noiselimit.cli.news import download_news, print_notes, training_news
     from noiselimit.cli.tables import print_choice, print_runs
     from noiselimit.cli.values import columns, several
     from noiselimit.data.reading import Reading
     from noiselimit.data.sources import load_data
-    from noiselimit.errors import InputError
     from noiselimit.grids import grid, refuse_idle
     from noiselimit.locks import folder_lock
     from noiselimit.report import write_report
@@ -205,8 +206,6 @@ def train(
     choices: dict[str, list[object]] = {
         name: list(several(name, text)) for name, text in typed.items() if text is not None
     }
-    if config is not None and resume is not None:
-        raise InputError("--resume brings all options of the training: leave out --config.")
     parse_interval(checkpoints)
     refuse_idle(grid(**choices), choices)  # what is typed wrong is said before anything large is read
     left_out = columns("--ignore", ignore)
@@ -214,7 +213,7 @@ def train(
     data_set = load_data(data, data_dir, download, download_news(quiet), reading)
     print_notes(data_set)
     specs = grid(**{**data_set.defaults, **choices})
-    with folder_lock(out):
+    with telling(lambda: kept_runs(out)), folder_lock(out):
         there_before = {spec.parent.name for spec in out.glob("*/spec.json")}
         with training_news(quiet) as news, remembered(context.params, out, news) as progress:
             runs = train_runs(

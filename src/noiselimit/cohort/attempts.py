@@ -11,6 +11,7 @@ from noiselimit.cohort.device import release_memory
 from noiselimit.cohort.outcome import Stopped
 from noiselimit.cohort.pace import Pace
 from noiselimit.errors import InputError, Notice
+from noiselimit.machine import lacks_memory
 
 Train = Callable[[Sequence[int], Pace, threading.Event], None]
 """Trains what is left of these rows at this pace; sets the event as soon as an epoch or a run is done."""
@@ -26,32 +27,41 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
     try:
         train(rows, pace, begun)
         return
-    except torch.OutOfMemoryError:
-        if len(rows) == 1:
-            raise InputError(
-                "a run does not fit into the device's memory: give a smaller batch_size, or device cpu."
-            ) from None
-        again = [(rows[::2], pace), (rows[1::2], pace)]
-        notice = f"{len(rows)} runs did not fit into the device's memory at once: they train as two cohorts."
-        if begun.is_set():
-            notice = (
-                f"the device's memory ran out while {len(rows)} runs trained: they go on as two cohorts, "
-                "from their last checkpoints where there are any."
-            )
     except (InputError, Stopped):
         raise
     except Exception as error:  # an OSError too: compilers write files, and a home may be read-only
-        if begun.is_set() or not pace.kernels:
+        if lacks_memory(error):
+            again = [(rows[::2], pace), (rows[1::2], pace)]
+            notice = _less_at_once(len(rows), error, begun=begun.is_set())
+        elif begun.is_set() or not pace.kernels:
             raise
-        again = [(rows, replace(pace, kernels=False))]
-        notice = (
-            f"our own kernels failed here ({type(error).__name__}: {first_line(error)}), so torch's are "
-            "used: slower, same results; --kernels off hides this line."
-        )
+        else:
+            again = [(rows, replace(pace, kernels=False))]
+            notice = (
+                f"our own kernels failed here ({type(error).__name__}: {first_line(error)}), so torch's are "
+                "used: slower, same results; --kernels off hides this line."
+            )
     warnings.warn(notice, Notice, stacklevel=2)
     for fewer, way in again:
         release_memory()  # the error is gone by now; so can be the block that its traceback held
         persevere(fewer, way, train)
+
+
+def _less_at_once(rows: int, error: Exception, *, begun: bool) -> str:
+    """What is said when so many rows are halved; refused where there is but one."""
+    on_device = isinstance(error, torch.OutOfMemoryError)
+    memory = "the device's memory" if on_device else "the machine's memory"
+    if rows == 1:
+        remedy = "device cpu" if on_device else "fewer threads"
+        raise InputError(
+            f"a run does not fit into {memory}: give a smaller batch_size, or {remedy}."
+        ) from None
+    if begun:
+        return (
+            f"{memory} ran out while {rows} runs trained: they go on as two cohorts, "
+            "from their last checkpoints where there are any."
+        )
+    return f"{rows} runs did not fit into {memory} at once: they train as two cohorts."
 
 
 def first_line(error: Exception) -> str:

@@ -52,3 +52,6 @@ class Keeper(Protocol):
 
     def of_block(self, rows: Sequence[int]) -> Keep:
         """Who keeps the states of a block of these rows, which starts now."""
+
+    def save(self) -> None:
+        """Keep what is at hand: the training ends early, and soon."""

@@ -136,6 +136,8 @@ def train_cohort(
                 future.result()
         except BaseException:
             stop.set()
+            if keeper is not None:
+                keeper.save()  # beside steps that cannot be broken off: there may be little time
             raise
     if len(ended) < len(specs):  # nothing else leaves rows
         raise Stopped

@@ -6,8 +6,9 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 
@@ -19,12 +20,31 @@ def begin(parent: Connection, worker: int) -> None:
     worker's own parent, which torch watches, is the fork server: that in turn lives as long as its workers.
     """
     warnings.simplefilter("ignore")
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _end_after(partial(parent.poll, None))
 
 
-def _end_with(parent: Connection) -> None:
-    parent.poll(None)
-    os._exit(1)
+@contextmanager
+def watch() -> Iterator[int]:
+    """Yield what a process that is started inside gets as its stdin, to see when this one is gone."""
+    there, here = os.pipe()  # the latter is inherited by nobody, so it closes with this process
+    try:
+        yield there
+    finally:
+        os.close(there)
+        os.close(here)
+
+
+def end_with_parent() -> None:
+    """In a process that was given a `watch`: end, at the latest, when the process that started it ends."""
+    _end_after(partial(os.read, 0, 1))
+
+
+def _end_after(wait: Callable[[], object]) -> None:
+    def end() -> None:
+        wait()
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 def start_method(preload: str) -> str:

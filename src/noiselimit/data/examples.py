@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.inputs import as_array, canonical_inputs
-from noiselimit.data.labels import Labels, encode_labels, find_class_names, is_text, read_labels
+from noiselimit.data.labels import Labels, as_text, encode_labels, find_class_names, is_text, read_labels
 from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
 from noiselimit.data.table import Table
 from noiselimit.errors import InputError
@@ -94,6 +94,7 @@ class DataSet:
     """Side to which pictures from files were scaled before their window was cut: new ones are cut alike."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", as_text(self.name))  # it is that of a file, and goes into others
         for part, name in ((self.test, "test"), (self.validation, "validation")):
             if part is not None:
                 self._require_alike(part, name)

@@ -20,7 +20,14 @@ def canonical_inputs(values: Any, source: str = "inputs") -> npt.NDArray[Any]:
     """
     array = as_array(values, source, "inputs")
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{source}: inputs have type {array.dtype}; convert them to real numbers.")
+        remedy = "convert them to real numbers"
+        if hasattr(values, "toarray"):
+            remedy = "give .toarray(), for they are sparse"
+        elif hasattr(values, "columns"):
+            remedy = (
+                "convert every column to real numbers, or give all columns names, so that text is encoded"
+            )
+        raise InputError(f"{source}: inputs have type {array.dtype}; {remedy}.")
     if array.ndim not in (2, 3, 4):
         raise InputError(
             f"{source}: inputs have shape {list(array.shape)}; give [n, features], [n, height, width] or "
@@ -39,7 +46,8 @@ def as_array(values: Any, source: str, what: str) -> npt.NDArray[Any]:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"{source}: {what} cannot become an array ({reason}); give a NumPy array.") from None
+        remedy = ".detach().cpu().numpy()" if hasattr(values, "detach") else "a NumPy array"
+        raise InputError(f"{source}: {what} cannot become an array ({reason}); give {remedy}.") from None
 
 
 def _channels_first(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -111,6 +111,11 @@ def is_text(name: str) -> bool:
     return True
 
 
+def as_text(name: str) -> str:
+    """The name, with ? for what cannot be written as UTF-8."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def _refuse_missing(missing: npt.NDArray[np.bool_], source: str, what: str) -> None:
     if missing.any():
         row = int(np.argmax(missing))

@@ -13,7 +13,7 @@ from noiselimit.data.parquet_footer import row_groups
 from noiselimit.data.parquet_pages import DIFFERENCES, LENGTHS, pages
 from noiselimit.data.sizes import require_few_columns, require_modest
 from noiselimit.errors import InputError
-from noiselimit.opening import require_regular
+from noiselimit.opening import name_for_libraries, require_regular
 
 DAMAGED = (
     pyarrow.ArrowException,
@@ -37,7 +37,7 @@ def read_parquet(path: Path) -> pyarrow.Table:
     Texts are read as numbers of distinct ones, as files have them, and written out when their sum is known.
     """
     require_regular(path)
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with name_for_libraries(path) as known, pyarrow.parquet.ParquetFile(known) as file:
         schema, metadata = file.schema_arrow, file.metadata
     require_few_columns(path, metadata.num_columns)
     for field in schema:
@@ -107,7 +107,7 @@ def _read(path: Path, schema: pyarrow.Schema, columns: _Columns) -> pyarrow.Tabl
         for place, field in enumerate(schema)
         if _is_text(field.type) and place not in columns.plain
     ]
-    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+    with name_for_libraries(path) as known, pyarrow.parquet.ParquetFile(known, read_dictionary=texts) as file:
         if not columns.longest:
             return file.read()
         batches: list[pyarrow.RecordBatch] = []

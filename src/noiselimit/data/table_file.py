@@ -21,7 +21,7 @@ from noiselimit.data.sizes import require_few_columns
 from noiselimit.data.table import Table, require_distinct_names
 from noiselimit.data.telling_columns import by_option, column_notes
 from noiselimit.errors import InputError
-from noiselimit.opening import open_regular, require_regular
+from noiselimit.opening import name_for_libraries, open_regular, require_regular
 
 HEADER_BYTES = 2**16  # where the separator is looked for
 LONGEST_HEADER = 2**24  # where columns are counted
@@ -130,16 +130,17 @@ def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
     mark = separator(path)
     require_few_columns(path, _columns(path, mark))
     require_regular(path)
-    return pyarrow.csv.read_csv(
-        path,
-        read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
-        parse_options=pyarrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types={name: pyarrow.string() for name in text_columns},
-            true_values=[],  # else 'true' and 'True' would be one name here and two in a column with more
-            false_values=[],
-        ),
-    )
+    with name_for_libraries(path) as known:
+        return pyarrow.csv.read_csv(
+            known,
+            read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
+            parse_options=pyarrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types={name: pyarrow.string() for name in text_columns},
+                true_values=[],  # else 'true' and 'True' would be one name here and two in a column with more
+                false_values=[],
+            ),
+        )
 
 
 def separator(path: Path) -> str:

@@ -8,6 +8,7 @@ import pyarrow.parquet
 
 from noiselimit.data.left_out import no_column
 from noiselimit.data.table_file import separator
+from noiselimit.opening import name_for_libraries
 
 ENDINGS = (".csv", ".tsv", ".parquet")
 
@@ -25,13 +26,17 @@ def column_names(path: Path) -> list[str] | None:
         return None
     try:
         if path.suffix.lower() == ".parquet":
-            schema = pyarrow.parquet.read_schema(path)
+            with name_for_libraries(path) as known:
+                schema = pyarrow.parquet.read_schema(known)
             notes = schema.pandas_metadata
             levels = notes.get("index_columns", ()) if isinstance(notes, dict) else ()
             # An index of consecutive numbers is a column too, though only its name is written.
             return [*schema.names, *(str(level.get("name")) for level in levels if isinstance(level, dict))]
         parsing = pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True)
-        with pyarrow.csv.open_csv(path, parse_options=parsing) as reader:  # the first block alone
+        with (
+            name_for_libraries(path) as known,
+            pyarrow.csv.open_csv(known, parse_options=parsing) as reader,  # the first block alone
+        ):
             return list(reader.schema.names)
     except (pyarrow.ArrowException, OSError, ValueError):
         return None

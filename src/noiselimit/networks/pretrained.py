@@ -9,6 +9,7 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
+from noiselimit.data.labels import as_text
 from noiselimit.errors import InputError
 from noiselimit.networks.dropout import without_draws
 from noiselimit.networks.head import HEADS
@@ -64,7 +65,7 @@ def read_weights_file(path: str | Path) -> WeightsFile:
         raise InputError(
             f"{path} is not a safetensors file, or a damaged one: write it with safetensors.torch.save_file."
         ) from None
-    return WeightsFile(path.name, hashlib.sha256(content).hexdigest(), tensors)
+    return WeightsFile(as_text(path.name), hashlib.sha256(content).hexdigest(), tensors)
 
 
 def with_pretrained(state: Mapping[str, Tensor], weights: WeightsFile) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.examples import Examples
-from noiselimit.data.labels import Labels, encode_labels, read_labels
+from noiselimit.data.labels import Labels, as_text, encode_labels, read_labels
 from noiselimit.errors import InputError, unknown
 from noiselimit.noise.base import Matrix, Noise, no_transition
 from noiselimit.noise.label_file import SUFFIXES, digest_of, read_label_file
@@ -50,7 +50,7 @@ class GivenNoise(Noise):
         """From the name of a label set, or from a path with a folder or an ending of a label file."""
         path = Path(text)
         if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
-            return cls.from_labels(read_label_file(path), path.name)
+            return cls.from_labels(read_label_file(path), as_text(path.name))
         return cls(text.strip())
 
     @classmethod

@@ -12,7 +12,7 @@ from noiselimit.cohort.averages import is_averaged
 from noiselimit.cohort.outcome import Finished, Scores
 from noiselimit.cohort.prepare import PreparedRun
 from noiselimit.errors import InputError
-from noiselimit.opening import require_regular
+from noiselimit.opening import name_for_libraries, require_regular
 from noiselimit.runs.run import Averaged, Run
 
 FILE = "averaged.safetensors"
@@ -66,7 +66,8 @@ def read_averaged(folder: Path) -> Averaged | None:
         return None
     try:
         require_regular(path)
-        arrays = safetensors.numpy.load_file(path)
+        with name_for_libraries(path) as known:
+            arrays = safetensors.numpy.load_file(known)
         averaged = Averaged(arrays["index"], arrays["classifier"], arrays.get("predictor"))
     except (OSError, *BAD_TENSORS):
         raise _altered(path) from None

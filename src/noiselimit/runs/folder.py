@@ -10,10 +10,7 @@ averaged.safetensors mean probabilities over the second half of the epochs, wher
 """
 
 import dataclasses
-import errno
 import json
-import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +25,7 @@ from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, json_text
 from noiselimit.finite import finite_json
 from noiselimit.networks.dotted import canonical, is_dotted
-from noiselimit.opening import read_small_text, require_regular
+from noiselimit.opening import name_for_libraries, read_small_text, require_regular
 from noiselimit.runs.averaged import BAD_TENSORS, write_averaged
 from noiselimit.runs.outputs import checked_outputs
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
@@ -107,7 +104,8 @@ def read_weights(folder: Path) -> Weights:
     path = folder / "weights.safetensors"
     try:
         require_regular(path)
-        tensors = safetensors.torch.load_file(path)
+        with name_for_libraries(path) as known:
+            tensors = safetensors.torch.load_file(known)
     except (OSError, *BAD_TENSORS) as error:
         raise _unreadable(path, error) from None
     networks: dict[str, dict[str, Any]] = {"classifier": {}, "predictor": {}}
@@ -139,19 +137,15 @@ def _write_contents(folder: Path, contents: RunContents) -> None:
         for name, tensor in state.items()
     }
     save_tensors(tensors, folder / "weights.safetensors")
-    contents.outputs.to_parquet(folder / "outputs.parquet", index=False)
+    with name_for_libraries(folder / "outputs.parquet", create=True) as known:
+        contents.outputs.to_parquet(known, index=False)
     if contents.averaged is not None:
         write_averaged(folder, contents.averaged)
 
 
 def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file; what the disk refuses is an OSError, as with any other file."""
-    try:
-        safetensors.torch.save_file(tensors, path, metadata)
-    except safetensors.SafetensorError as error:
-        told = re.search(r"\(os error (\d+)\)", str(error))
-        number = int(told[1]) if told else errno.EIO
-        raise OSError(number, os.strerror(number) if told else str(error).strip(), str(path)) from None
+    path.write_bytes(safetensors.torch.save(tensors, metadata))
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def made_up(training: str, labelled: Labelled, quality: float = 0.5) -> Arrays:
         return {**found, "averaged": table} if training == "folds" else found
     seen = np.arange(len(own)) % 5 > 0
     words = {"trained": np.array("[]"), "warning": np.array(""), "known_from": np.array(len(own))}
-    return {"probabilities": table, "seen": seen, **words}
+    return {"probabilities": table, "unscaled": table, "seen": seen, **words}
 
 
 @pytest.fixture

@@ -13,7 +13,11 @@ def ours(warning: str) -> dict[str, np.ndarray]:
     right = np.where(WRONG, 1 - GIVEN, GIVEN)
     table = np.full((100, 2), 0.03, np.float32)
     table[np.arange(100), right] = 0.97
-    found = {"probabilities": table, "seen": np.arange(100) % 5 > 0, "trained": np.array("[]")}
+    seen = np.arange(100) % 7 > 0
+    memorised = table.copy()
+    memorised[seen & WRONG, GIVEN[seen & WRONG]] = 0.97
+    memorised[seen & WRONG, 1 - GIVEN[seen & WRONG]] = 0.03
+    found = {"probabilities": table, "unscaled": memorised, "seen": seen, "trained": np.array("[]")}
     return {**found, "warning": np.array(warning), "known_from": np.array(20)}
 
 
@@ -24,3 +28,10 @@ def test_an_audit_that_warns_is_credited_with_no_flags(warning: str, flagged: fl
     assert entry["warning"] == (warning or None)
     assert ("interval" in entry) == ("noise_rate" in entry) == (not warning)
     assert entry["auroc"] == 1.0, "the order of the labels is written all the same"
+
+
+def test_what_memory_would_cost_stands_beside_it() -> None:
+    entry = entries({"default": ours("")}, GIVEN, WRONG)["ours-default"]
+    assert entry["f1"] == 1.0
+    assert entry["f1_unscaled"] < 0.5
+    assert entry["auroc_unscaled"] < 0.7

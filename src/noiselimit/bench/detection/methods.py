@@ -88,10 +88,12 @@ def _ours(found: Arrays, given: Labels, wrong: Flags) -> Entry:
     known_from = int(found["known_from"])
     audit = audit_given(Given(given, None), found["probabilities"], warning=warning, known_from=known_from)
     seen = found["seen"].astype(np.bool_)
+    plainly = _judged(audit_given(Given(given, None), found["unscaled"], warning=warning), wrong)
     return {
         **_judged(audit, wrong),
         **_part(audit, wrong, seen, "seen"),
         **_part(audit, wrong, ~seen, "held_out"),
+        **{f"{figure}_unscaled": plainly[figure] for figure in ("auroc", "f1")},
         "trained": json.loads(str(found["trained"])),
         "warning": warning,
         "known_from": known_from,

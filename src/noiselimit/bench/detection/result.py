@@ -18,9 +18,9 @@ from noiselimit.training import circumstances
 
 KIND = "noiselimit bench detection"
 SCHEMA = 1
-JUDGING = 2
+JUDGING = 3
 """Raised where audits with the same settings come to judge otherwise. 2: examples seen in training are
-brought to the scale of those held out."""
+brought to the scale of those held out. 3: only where they are doubted less than those, so memorised."""
 Content = dict[str, Any]
 REMEDY = "name one that 'noiselimit bench detection' wrote"
 

@@ -18,10 +18,12 @@ from noiselimit.bench.detection.peers import Arrays
 from noiselimit.bench.detection.problem import Labelled, Problem, load_problem
 from noiselimit.bench.detection.trainings import TRAININGS
 from noiselimit.cohort.device import find_device
+from noiselimit.cohort.worker_processes import watch
 from noiselimit.data.npz import read_arrays
 
 CHILD = (
     "import sys; sys.path.insert(0, sys.argv[1]); "  # the same package wherever the process finds itself
+    "from noiselimit.cohort.worker_processes import end_with_parent; end_with_parent(); "
     "from noiselimit.bench.detection.stage import child; child(*sys.argv[2:])"
 )
 PLACE = Path(noiselimit.__file__).resolve().parent.parent
@@ -35,12 +37,12 @@ def train_stage(training: str, problem: Problem, labelled: Labelled, how: How) -
     """
     if find_device(how.device).type == "cuda":
         return _timed(training, labelled, problem.seed, how)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, watch() as watched:
         job, answer = Path(folder) / "job.json", Path(folder) / "answer.npz"
         wanted = {"training": training, "problem": asdict(problem), "how": asdict(how)}
         job.write_text(json.dumps(wanted))
         command = [sys.executable, "-c", CHILD, str(PLACE), str(job), str(answer)]
-        ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        ended = subprocess.run(command, stdin=watched, stderr=subprocess.PIPE, text=True, check=False)
         if ended.returncode:
             said = ended.stderr.strip().splitlines()
             raise RuntimeError(said[-1] if said else f"the process ended with {ended.returncode}")

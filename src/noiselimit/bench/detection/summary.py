@@ -13,6 +13,7 @@ PARTS = ("seen", "held_out")
 FIGURES = (
     *("auroc", "auprc", "f1", "noise_rate_error", "flagged"),
     *(f"{figure}_{part}" for figure in BY_PART for part in PARTS),
+    *("auroc_unscaled", "f1_unscaled"),
 )
 ABLATION = "folds-averaged"
 """No tool: our score on what the cross-validation says."""

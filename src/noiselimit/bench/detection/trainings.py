@@ -22,8 +22,8 @@ from noiselimit.split import split_examples
 
 def _ours(plan: AuditPlan) -> Callable[[DataSet, int, How], Arrays]:
     def train(data: DataSet, seed: int, how: How) -> Arrays:
-        """`probabilities` [n, C] by which the audit judges; `seen` [n]: in training or held out; and its
-        words."""
+        """`probabilities` [n, C] by which the audit judges, and `unscaled` without regard to memory; `seen`
+        [n]: in training or held out; and its words."""
         # Epochs that everybody trains are the usual ones of these data; an audit may take a share of them.
         usual = {} if how.epochs is None else {"epochs": how.epochs}
         judged = judge(
@@ -33,11 +33,13 @@ def _ours(plan: AuditPlan) -> Callable[[DataSet, int, How], Arrays]:
             threads=how.threads,
             kernels=how.kernels,
             graphs=how.graphs,
+            unscaled=True,
         )
         seen = np.zeros(len(data.examples), np.bool_)
         seen[split_examples(len(seen), seed, validation_share=plan.validation_share).train] = True
         return {
             "probabilities": judged.pred_probs,
+            "unscaled": judged.pred_probs if judged.unscaled is None else judged.unscaled,
             "seen": seen,
             "trained": np.array(_trained(judged)),
             "warning": np.array(judged.learned.warning or ""),
