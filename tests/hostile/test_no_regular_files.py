@@ -20,6 +20,7 @@ OWN = {
     "files.py",  # what was written a moment ago
     "report/pages.py",  # what comes with the package
     "report/svg.py",
+    "reproduce/paper.py",
     "training.py",  # /proc/cpuinfo
     "bench/detection/stage.py",  # in a folder of its own
 }

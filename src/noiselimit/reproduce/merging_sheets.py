@@ -1,6 +1,5 @@
 """Sheets of pictures made elsewhere: a figure's sheets are of the run that its caption names."""
 
-import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from noiselimit.errors import Notice
 from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
+from noiselimit.opening import read_bytes
 from noiselimit.reproduce.figures.drawing import picture_name, sheet_files
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, best, keep, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
@@ -65,13 +65,11 @@ def _best_row(kept: Sequence[Kept]) -> ResultRow | None:
 def _copy(sheets: Sequence[Path], name: str, out: Path) -> dict[str, int]:
     """In the place of those that are there, unless they are the same."""
     old = sheet_files(name, out)
-    if [(path.name, path.read_bytes()) for path in old] == [
-        (path.name, path.read_bytes()) for path in sheets
-    ]:
+    if [(path.name, read_bytes(path)) for path in old] == [(path.name, read_bytes(path)) for path in sheets]:
         return {}
     for path in old:
         path.unlink()
     for path in sheets:
         with atomic_file(out / FOLDER / path.name) as temporary:
-            shutil.copyfile(path, temporary)
+            temporary.write_bytes(read_bytes(path))
     return {f"{FOLDER}/{path.name}": 1 for path in sheets}

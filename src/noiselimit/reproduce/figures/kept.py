@@ -7,6 +7,7 @@ from pathlib import Path
 
 from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
+from noiselimit.opening import read_bytes
 from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, RowKey, line_of, row_of
 
 FOLDER = "figures"
@@ -33,12 +34,11 @@ def read_kept(path: Path) -> list[Kept]:
     if not path.exists():
         return []
     found = []
-    with path.open(encoding="utf-8", newline="") as file:
-        for values in csv.reader(file):
-            try:
-                found.append(Kept(row_of(values[: len(COLUMNS)]), *values[len(COLUMNS) :]))
-            except (ValueError, TypeError):
-                continue
+    for values in csv.reader(read_bytes(path).decode("utf-8", errors="replace").splitlines()):
+        try:
+            found.append(Kept(row_of(values[: len(COLUMNS)]), *values[len(COLUMNS) :]))
+        except (ValueError, TypeError):
+            continue
     return _current(found)
 
 
