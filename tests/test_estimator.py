@@ -276,3 +276,16 @@ def test_it_is_silent_unless_asked(blobs: DataSet, capsys: pytest.CaptureFixture
 
 def test_it_is_a_public_name() -> None:
     assert noiselimit.LimitClassifier is LimitClassifier
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_easy_data_are_not_taken_for_memorised(seed: int) -> None:
+    """Averages over epochs are surer than the best epoch's weights: that is no sign of memory."""
+    generator = np.random.default_rng(seed)
+    clean = generator.integers(0, 3, 600)
+    inputs = generator.normal(size=(600, 6)) + np.eye(3)[clean] @ generator.normal(size=(3, 6)) * 3
+    wrong = generator.random(600) < 0.15
+    given = np.where(wrong, (clean + generator.integers(1, 3, 600)) % 3, clean)
+    found = LimitClassifier(random_state=0).fit(inputs, given).label_issues_
+    assert found.attrs["known_from"] == 600
+    assert (found["is_label_issue"] == wrong).mean() > 0.98

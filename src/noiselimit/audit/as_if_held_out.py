@@ -32,9 +32,30 @@ def as_if_held_out(elsewhere: Floats, seen: Rows, held_out: Rows) -> Floats:
     `elsewhere` [n] is what is said. Rows `seen` of it keep their order, and their values too unless they were
     memorised, to judge by the rows `held_out`; all other rows stay as they are.
     """
+    memorised = is_memorised(elsewhere[seen], elsewhere[held_out])
+    return spread_alike(elsewhere, seen, held_out) if memorised else elsewhere
+
+
+def is_memorised(seen: Floats, held_out: Floats) -> bool:
+    """Whether labels that were seen are doubted less than those held out, or contradicted more seldom, by
+    what is said of both in the same way. Chance alone says so in one case of a hundred."""
+    if len(held_out) < FEWEST or not len(seen):
+        return False
+    trained, apart = np.sort(seen), np.sort(held_out)
+    both = np.concatenate([trained, apart])
+    both = both[both >= TRUSTED]
+    farthest = (_up_to(both, trained) - _up_to(both, apart)).max(initial=0.0)  # Smirnov's test, one-sided
+    surer = math.exp(-2 * farthest**2 / (1 / len(trained) + 1 / len(apart)))
+    contradicted = [len(part) - np.searchsorted(part, 0.5, "right") for part in (trained, apart)]
+    # If nothing was, a contradicted label is as likely held out as any other. Few of them say more than a
+    # share of all examples does: none of the seen, ten of the others.
+    seldom = bdtrc(contradicted[1] - 1, sum(contradicted), len(apart) / (len(trained) + len(apart)))
+    return bool(min(surer, seldom) < LIKELY / 2)
+
+
+def spread_alike(elsewhere: Floats, seen: Rows, held_out: Rows) -> Floats:
+    """[n]: the same with the quantiles of the rows `held_out` for the rows `seen`, in their order."""
     trained, apart = np.sort(elsewhere[seen]), np.sort(elsewhere[held_out])
-    if len(apart) < FEWEST or not _is_memorised(trained, apart):
-        return elsewhere
     scaled = elsewhere.copy()
     # The ends are those of all probabilities: what is beyond the last example held out keeps its order too.
     places, values = [0.0, *_place(apart, apart), 1.0], [0.0, *apart, 1.0]
@@ -61,20 +82,6 @@ def moved(said: Probabilities, given: Labels, elsewhere: Floats) -> Probabilitie
     same = elsewhere == before  # else rounding would move a little
     result[same] = said[same]
     return np.asarray(result, np.float32)
-
-
-def _is_memorised(trained: Floats, apart: Floats) -> bool:
-    """Whether labels trained on are doubted less than those held out, or contradicted more seldom; both are
-    sorted. Chance alone says so in one case of a hundred."""
-    both = np.concatenate([trained, apart])
-    both = both[both >= TRUSTED]
-    farthest = (_up_to(both, trained) - _up_to(both, apart)).max(initial=0.0)  # Smirnov's test, one-sided
-    surer = math.exp(-2 * farthest**2 / (1 / len(trained) + 1 / len(apart)))
-    contradicted = [len(part) - np.searchsorted(part, 0.5, "right") for part in (trained, apart)]
-    # If nothing was, a contradicted label is as likely held out as any other. Few of them say more than a
-    # share of all examples does: none of the seen, ten of the others.
-    seldom = bdtrc(contradicted[1] - 1, sum(contradicted), len(apart) / (len(trained) + len(apart)))
-    return bool(min(surer, seldom) < LIKELY / 2)
 
 
 def _up_to(values: Floats, sample: Floats) -> Floats:

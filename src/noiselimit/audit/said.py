@@ -8,7 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from noiselimit.audit.as_if_held_out import as_if_held_out, elsewhere_of, moved
+from noiselimit.audit.as_if_held_out import (
+    as_if_held_out,
+    elsewhere_of,
+    is_memorised,
+    moved,
+    spread_alike,
+)
 from noiselimit.audit.quality import pieces
 from noiselimit.exact import mean_probabilities
 from noiselimit.hold_out import HeldOut
@@ -67,16 +73,15 @@ def mean_said(
 def said_of_all(
     runs: Sequence[Run], inputs: npt.NDArray[np.generic], labels: Labels, held: HeldOut, device: torch.device
 ) -> Said:
-    """Of inputs [n, …] with these labels, by runs that trained on some of them. What they say of
-    the others comes from their weights, and what they say of those is brought to its scale."""
-    rest = np.setdiff1d(np.arange(len(inputs)), held.trained)
-    said = np.empty((len(inputs), len(runs[0].data.class_names)), np.float32)
-    said[held.trained] = mean_said(runs, labels[held.trained], [rest[:0]] * len(runs)).probabilities
-    said[rest] = mean_probabilities(runs, inputs[rest], device)
-    elsewhere = elsewhere_of(said, labels)
-    scaled = as_if_held_out(elsewhere, held.trained, held.validated)
-    if scaled is elsewhere:
+    """Of inputs [n, …] with these labels, by runs that trained on some of them. What they say of the others
+    comes from their weights, and what they say of those is brought to its scale if these were memorised. That
+    is judged by what the weights say of both: averages over other epochs are surer, or less sure, anyway."""
+    said = np.asarray(mean_probabilities(runs, inputs, device), np.float32)
+    by_weights = elsewhere_of(said, labels)
+    said[held.trained] = mean_said(runs, labels[held.trained], [held.trained[:0]] * len(runs)).probabilities
+    if not is_memorised(by_weights[held.trained], by_weights[held.validated]):
         return Said(said, len(labels))
+    scaled = spread_alike(elsewhere_of(said, labels), held.trained, held.validated)
     return Said(moved(said, labels, scaled), len(held.validated))
 
 
