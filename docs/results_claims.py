@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from results_below import lower
 from results_numbers import LABELS, NAMES, Measured, value_text
 from results_tables import signed
 
@@ -56,7 +57,7 @@ def agreement(measured: Measured) -> str:
             else f"- {name}: {result.accuracy:.1f} %, wanted {wanted:.1f} %"
             f"{'' if result.accuracy >= wanted else f': {NOT_REACHED}'}."
         )
-    return "\n".join(parts)
+    return "\n".join(parts) + (f"\n\n{lower(below, measured)}" if below else "")
 
 
 def _of_mnist(count: int, run: list[CellResult], below: list[CellResult]) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from results_notes import notes
-from results_numbers import LABELS, Measured, hours_text
+from results_numbers import LABELS, NAMES, Measured, hours_text
+from results_time import AUTHORS, author_ratio
 
 from noiselimit.reproduce.paper import paper_figure
 from noiselimit.reproduce.studies import STUDIES, Cell
@@ -39,9 +40,13 @@ def _so_far(measured: Measured) -> str:
         return "No run yet."
     cells = sum(len(study.cells) for study in STUDIES.values())
     seconds = sum(row.seconds for rows in measured.rows.values() for row in rows)
+    ratios = " and ".join(
+        f"{ratio:.0f} × ({NAMES[data]})" for data in AUTHORS if (ratio := author_ratio(data, measured))
+    )
+    slower = f" Where the author's code was timed, it takes {ratios} as long" if ratios else ""
     return (
         f"So far {runs:,} runs in {hours_text(seconds / 3600)} fill {len(measured.results)} of the paper's "
-        f"{cells} cells; [how long that takes](#how-long-it-took) the author's code."
+        f"{cells} cells.{slower} ([details](#how-long-it-took))."
     )
 
 

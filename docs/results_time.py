@@ -61,13 +61,21 @@ def spent(measured: Measured) -> str:
         hours = sum(row.seconds for row in own) / 3600
         epochs = sum(row.epochs_run for row in own)
         lines.append(f"| {name} | {device} | {len(own):,} | {epochs:,} | {hours_text(hours)} |")
-    compared = [sentence for data in AUTHORS for sentence in _against_author(data, measured.rows[data])]
+    compared = [sentence for data in AUTHORS for sentence in _against_author(data, measured)]
     return "\n".join([*lines, "", *(compared or ["No run of LIMIT of the author's size on an H200 yet."])])
 
 
-def _against_author(data: str, rows: Sequence[ResultRow]) -> list[str]:
+def author_ratio(data: str, measured: Measured) -> float | None:
+    """How many times as long the author's code takes for the runs that it was timed on."""
+    own, theirs = _timed(data, measured.rows[data])
+    if not own:
+        return None
+    return sum(row.epochs_run for row in own) * theirs / max(sum(row.seconds for row in own), 1e-9)
+
+
+def _timed(data: str, rows: Sequence[ResultRow]) -> tuple[list[ResultRow], float]:
+    """Runs of the size and kind that the author's code was timed on, and its seconds per epoch."""
     name, size = AUTHORS[data]
-    theirs = FIGURES[name].author
     own = [
         row
         for row in rows
@@ -76,12 +84,18 @@ def _against_author(data: str, rows: Sequence[ResultRow]) -> list[str]:
         and "H200" in row.device
         and row.epochs_run
     ]
-    if not own or theirs is None:
+    theirs = FIGURES[name].author
+    return ([], 0.0) if theirs is None else (own, theirs)
+
+
+def _against_author(data: str, measured: Measured) -> list[str]:
+    own, theirs = _timed(data, measured.rows[data])
+    if not own:
         return []
     epochs, seconds = sum(row.epochs_run for row in own), sum(row.seconds for row in own)
     return [
-        f"- {NAMES[data]}, runs with a predictor on {size:,} examples: {len(own)} runs of {epochs:,} epochs "
-        f"in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run, set-up and "
-        f"evaluation included. At the author's {theirs:g} s they would take "
-        f"{hours_text(epochs * theirs / 3600)}, {epochs * theirs / max(seconds, 1e-9):.0f} × as long."
+        f"- {NAMES[data]}, runs with a predictor on {AUTHORS[data][1]:,} examples: {len(own)} runs of "
+        f"{epochs:,} epochs in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run, "
+        f"set-up and evaluation included. At the author's {theirs:g} s they would take "
+        f"{hours_text(epochs * theirs / 3600)}, {author_ratio(data, measured):.0f} × as long."
     ]

@@ -231,3 +231,19 @@ def test_the_published_charts_are_drawn_from_the_files(page: ModuleType) -> None
         path = page.results_figures.picture(figure)
         drawn = figure.draw(page.results_figures.shown(figure)) if figure.kind is not None else None
         assert (path.read_text("utf-8") if path.exists() else None) == drawn, f"{path.name}: run make docs"
+
+
+def test_a_cell_below_the_paper_s_shows_what_validation_could_see(page: ModuleType, tmp_path: Path) -> None:
+    seen = {"p": 0.89, "validation_accuracy": 0.107, "test_accuracy": 0.18, "hyper": "beta=1"}
+    missed = {"p": 0.89, "validation_accuracy": 0.106, "test_accuracy": 0.27}
+    content = written(page, tmp_path, row(**seen), row(**missed))["results-agreement"]
+    assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.0" in content
+    assert line(content, "noisy validation, %") == "| noisy validation, % | 10.70 | 10.60 |"
+    assert line(content, "clean test, %") == "| clean test, % | 18.0 | 27.0 |"
+    assert "are 0.11 points on labels with this noise, and the means above are known to ± 0.28" in content
+    assert "27.0 with β 10, is number 2 of 2 by validation" in content
+
+
+def test_the_page_opens_with_the_time_that_the_author_s_code_takes(page: ModuleType, tmp_path: Path) -> None:
+    content = written(page, tmp_path, row(epochs_run=100, seconds=2.6))  # 2.6 s an epoch there
+    assert "it takes 100 × (MNIST) as long" in content["results-head"]

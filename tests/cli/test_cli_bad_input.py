@@ -109,7 +109,10 @@ NAMES = [
         "command like none",
         nothing,
         ("xyzzy",),
-        ("'xyzzy'", "choose one of audit, bench, bound, demo, export, noise, predict, reproduce, show, train"),
+        (
+            "'xyzzy'",
+            "choose one of audit, bench, bound, demo, export, noise, predict, reproduce, show, train",
+        ),
     ),
     ("option", nothing, (*TRAIN, "--bta", "1"), ("'--bta'", "'--beta'")),
     ("option of show", nothing, ("show", "x", "--jsn"), ("'--jsn'", "'--json'")),

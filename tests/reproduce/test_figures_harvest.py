@@ -63,7 +63,9 @@ def test_a_noisy_run_leaves_curves_and_histograms(
     assert sorted(path.name for path in written) == ["curves.csv", "histograms.csv"]
     (kept,) = read_kept(kept_file(tmp_path, "curves"))
     curves = read_curves(kept)
-    assert curves.test == pytest.approx([record["test_accuracy"] for record in noisy.history], abs=1e-4)
+    for side in ("train", "test", "validation"):
+        expected = [record[f"{side}_accuracy"] for record in noisy.history]
+        assert getattr(curves, side) == pytest.approx(expected, abs=1e-4)
     (kept,) = read_kept(kept_file(tmp_path, "histograms"))
     found = read_histograms(kept)
     trained = noisy.outputs[noisy.outputs["part"] == "train"]

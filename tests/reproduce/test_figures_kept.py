@@ -56,6 +56,7 @@ def test_smoothed_curves_stay_between_their_extremes(curve: list[float]) -> None
 def test_curves_and_histograms_are_read_from_their_text(figure_row: MakeRow) -> None:
     curves = read_curves(Kept(figure_row(), "1000 2000/9712"))
     assert (curves.train, curves.test) == ((0.1, 0.2), (9712 / UNIT,))
+    assert read_curves(Kept(figure_row(), "1000/2000/" + "9000 " + "1000 " * 5)).last_validation == 0.1
     parts = [[row * 10 + (bin_ % 3) for bin_ in range(BINS)] for row in range(4)]
     found = read_histograms(Kept(figure_row(), "/".join(" ".join(map(str, part)) for part in parts)))
     assert [*found.norms.tolist(), *found.gaps.tolist()] == parts

@@ -110,6 +110,13 @@ def test_memorisation_compares_the_paper_s_regularisers(figure_row: MakeRow) -> 
     assert chosen(kept)["dropout"].row.hyper == "dropout=0.75"
 
 
+def test_memorisation_shows_the_value_that_is_best_in_the_end(figure_row: MakeRow) -> None:
+    row = figure_row(network="mlp-4x512", method="limit-l", hyper="beta=0.3", validation_accuracy=0.3)
+    falls = Kept(row, "2000 1000/9000 2000/3000 1000")
+    lasts = Kept(replace(row, hyper="beta=3", validation_accuracy=0.25), "2000 2000/9000 9000/2500 2500")
+    assert chosen([falls, lasts])["LIMIT-L"].row.hyper == "beta=3"
+
+
 def test_the_caption_counts_the_bits_that_training_accuracy_implies(figure_row: MakeRow) -> None:
     row = figure_row(network="mlp-4x512", method="ce", hyper="")
     assert "cross-entropy 2.47" in MEMORISATION.caption([Kept(row, "2000 9000/1000 1000")])

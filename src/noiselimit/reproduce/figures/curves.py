@@ -10,6 +10,7 @@ from noiselimit.runs import Run
 
 KIND = "curves"
 UNIT = 10_000
+KEPT = ("train", "test", "validation")
 SMOOTHED = 5
 """Epochs over which a drawn curve is averaged; the paper's are smoothed as well."""
 
@@ -23,17 +24,25 @@ class Curves:
     """On the noisy training labels, while training."""
     test: tuple[float, ...]
     """On clean test labels."""
+    validation: tuple[float, ...] = ()
+    """On noisy validation labels; none in files of before these were kept."""
+
+    @property
+    def last_validation(self) -> float:
+        """What a training without early stopping ends with: the mean over its last epochs."""
+        last = self.validation[-SMOOTHED:]
+        return sum(last) / len(last) if last else self.row.validation_accuracy or 0.0
 
 
 def keep_curves(row: ResultRow, run: Run) -> Kept:
-    """Both curves as text, 'train/test'."""
-    return Kept(row, "/".join(_text(run.history, name) for name in ("train_accuracy", "test_accuracy")))
+    """The curves as text, 'train/test/validation'."""
+    return Kept(row, "/".join(_text(run.history, f"{name}_accuracy") for name in KEPT))
 
 
 def read_curves(kept: Kept) -> Curves:
     """The inverse, up to rounding."""
-    train, test = (tuple(int(value) / UNIT for value in part.split()) for part in kept.values.split("/"))
-    return Curves(kept.row, train, test)
+    parts = (tuple(int(value) / UNIT for value in part.split()) for part in kept.values.split("/"))
+    return Curves(kept.row, **dict(zip(KEPT, parts, strict=False)))
 
 
 def points(curve: Sequence[float], smoothed: int = SMOOTHED) -> list[tuple[float, float]]:

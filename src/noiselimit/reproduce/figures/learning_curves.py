@@ -10,7 +10,8 @@ from noiselimit.reproduce.figures.kept import Kept, best
 from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
 from noiselimit.reproduce.studies import Cell
 
-METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l")
+METHODS = {"ce": "CE", "mae": "MAE", "fw": "FW", "dmi": "DMI", "limit-g": "LIMIT-G", "limit-l": "LIMIT-L"}
+"""As the paper calls them."""
 CELLS = tuple(Cell("mnist", "uniform", 0.8, 48_000, method) for method in METHODS)
 
 
@@ -23,9 +24,10 @@ def chosen(kept: Sequence[Kept]) -> list[Curves]:
 def _style(curves: Curves) -> dict[str, Any]:
     row = curves.row
     emphasis = "chosen" if row.method.startswith("limit") else "baseline"
-    tooltip = f"{row.method} {row.hyper}".strip()
+    label = METHODS[row.method]
+    tooltip = f"{label} {row.hyper}".strip()
     pale = row.method not in ("ce", "limit-l")
-    return {"label": row.method, "emphasis": emphasis, "tooltip": tooltip, "strength": 0.5 if pale else 1.0}
+    return {"label": label, "emphasis": emphasis, "tooltip": tooltip, "strength": 0.5 if pale else 1.0}
 
 
 def _draw(kept: Sequence[Kept]) -> str | None:
@@ -38,7 +40,7 @@ def _draw(kept: Sequence[Kept]) -> str | None:
 
 def _caption(kept: Sequence[Kept]) -> str:
     curves = chosen(kept)
-    values = ", ".join(f"{one.row.method} {one.row.hyper}" for one in curves if one.row.hyper)
+    values = ", ".join(f"{METHODS[one.row.method]} {one.row.hyper}" for one in curves if one.row.hyper)
     return (
         f"{trained_words(curves)}. Lines end where a run stopped. Chosen by the noisy validation labels: "
         f"{values}. Curves are means over 5 epochs."

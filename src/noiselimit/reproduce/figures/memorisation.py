@@ -9,7 +9,7 @@ from noiselimit.information import least_information, uniform_noise_entropy
 from noiselimit.report.panels import panels
 from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.figure import SEED, Figure
-from noiselimit.reproduce.figures.kept import Kept, best
+from noiselimit.reproduce.figures.kept import Kept
 from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
 from noiselimit.reproduce.protocol import BETAS, LIKELY, Protocol
 from noiselimit.reproduce.rows import ResultRow, hyper_text
@@ -66,9 +66,13 @@ def training_of(row: ResultRow) -> str:
 
 
 def chosen(kept: Sequence[Kept]) -> dict[str, Curves]:
-    """Training → the value that the noisy validation labels choose."""
-    found = {name: best(one for one in kept if training_of(one.row) == name) for name in SEARCHED}
-    return {name: read_curves(one) for name, one in found.items() if one is not None}
+    """Training → the value that the noisy validation labels prefer in the end: none stops at its best."""
+    found: dict[str, Curves] = {}
+    for name in SEARCHED:
+        own = [read_curves(one) for one in kept if training_of(one.row) == name and not one.row.failure]
+        if own:
+            found[name] = max(own, key=lambda curves: curves.last_validation)
+    return found
 
 
 def _draw(kept: Sequence[Kept]) -> str | None:
@@ -95,10 +99,11 @@ def _caption(kept: Sequence[Kept]) -> str:
         f"{name}{f' ({shown[name].row.hyper})' if shown[name].row.hyper else ''} {value:.2f}"
         for name, value in bits.items()
     )
+    when = " of the last epochs" if all(curves.validation for curves in shown.values()) else ""
     return (
         f"{trained_words(list(shown.values()))}, no early stopping. Bits per label that the last epoch's "
         f"training error implies, of {entropy:.2f}: {said}. Values in brackets were chosen by the noisy "
-        f"validation labels, among {len(kept)} runs. Curves are means over 5 epochs."
+        f"validation labels{when}, among {len(kept)} runs. Curves are means over 5 epochs."
     )
 
 
