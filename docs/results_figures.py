@@ -17,7 +17,7 @@ def figures(measured: Measured, place: Path = PLACE) -> str:
 
 
 def _figure(figure: Figure, measured: Measured, place: Path) -> str:
-    heading = f"### {figure.title}\n\n{figure.place} of the paper; `noiselimit reproduce {figure.name}`."
+    heading = f"### {figure.title}\n\n{figure.place}; `noiselimit reproduce {figure.name}`."
     if figure.kind is None:
         return f"{heading} {figure.caption([])}\n\n![{figure.title}.](fano.svg)"
     kept = shown(figure, place)

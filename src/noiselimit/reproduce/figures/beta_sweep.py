@@ -56,7 +56,7 @@ def _caption(kept: Sequence[Kept]) -> str:
 BETA_SWEEP = Figure(
     name="beta-sweep",
     title="What β does to LIMIT on MNIST with 80 % wrong labels",
-    place="Supplement (fig:mnist-error-noise80-beta)",
+    place="Supplement (fig:mnist-error-noise80-beta) of the paper",
     data="mnist",
     kind=KIND,
     wants=lambda row: row.method in METHODS and LEARNING_CURVES.wants(row),

@@ -14,7 +14,7 @@ def fano_figure() -> str:
 FANO = Figure(
     name="fano",
     title="Least training error against memorised bits",
-    place="Fig. 2",
+    place="Fig. 2 of the paper",
     data=None,
     kind=None,
     wants=lambda row: False,

@@ -21,7 +21,7 @@ class Figure:
     name: str
     title: str
     place: str
-    """Where it is in the paper."""
+    """Where it is in the paper, or why it is here."""
     data: str | None
     """The paper's name of the data set; None where nothing is trained."""
     kind: str | None

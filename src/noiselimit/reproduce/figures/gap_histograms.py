@@ -50,7 +50,7 @@ def _figure(name: str, title: str, data: str, noise: str, p: float, n: int) -> F
     return Figure(
         name=f"histograms-{name}",
         title=f"Predicted gradients and gaps, {title}",
-        place="Supplement (fig:grad-norm-hist, fig:grad-diff-hist)",
+        place="Supplement (fig:grad-norm-hist, fig:grad-diff-hist) of the paper",
         data=data,
         kind=KIND,
         wants=wanted_by(cells),

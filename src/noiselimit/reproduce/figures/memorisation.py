@@ -110,7 +110,7 @@ def _caption(kept: Sequence[Kept]) -> str:
 MEMORISATION = Figure(
     name="memorisation",
     title="Who memorises: MLP of 4 × 512 units on MNIST with 80 % wrong labels",
-    place="Fig. 1",
+    place="Fig. 1 of the paper",
     data="mnist",
     kind=KIND,
     wants=lambda row: row.network == NETWORK and row.seed == SEED,

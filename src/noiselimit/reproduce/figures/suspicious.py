@@ -29,7 +29,7 @@ def _figure(data: str, title: str, noise: str, p: float | None, n: int | None) -
     return Figure(
         name=f"suspicious-{data}",
         title=f"The {EACH[data]} most suspicious labels of each class, {title}",
-        place="Fig. 4 and supplement",
+        place="Fig. 4 and supplement of the paper",
         data=data,
         kind=KIND,
         wants=wanted_by(cells),
