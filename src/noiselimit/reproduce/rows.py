@@ -95,6 +95,14 @@ def line_of(row: ResultRow) -> str:
     return text.getvalue()
 
 
+def split_line(line: str) -> list[str]:
+    """The values of a line by itself: a quotation mark that nobody closed takes no further lines with it."""
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+
+
 def row_of(values: Sequence[str]) -> ResultRow:
     """The inverse; a ValueError where the line is none of ours."""
     if len(values) != len(COLUMNS):

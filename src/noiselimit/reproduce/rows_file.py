@@ -1,6 +1,5 @@
 """Rows in CSV files, one for each data set: appended line by line, read whatever a crash left, merged."""
 
-import csv
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +8,8 @@ from noiselimit.errors import InputError
 from noiselimit.files import make_folder
 from noiselimit.locks import file_lock
 from noiselimit.opening import open_regular, read_small_text
-from noiselimit.reproduce.rows import HEADER, ResultRow, line_of, row_of
+from noiselimit.reproduce.row_checks import check_row
+from noiselimit.reproduce.rows import HEADER, ResultRow, line_of, row_of, split_line
 
 
 def rows_path(folder: Path, data: str) -> Path:
@@ -29,9 +29,10 @@ def read_rows(path: Path) -> list[ResultRow]:
     if lines and lines[0] != HEADER:
         raise InputError(f"{path} is no file of results of this version: its first line is another.")
     rows = []
-    for number, values in enumerate(csv.reader(lines[1:]), start=2):
+    for number, line in enumerate(lines[1:], start=2):
         try:
-            rows.append(row_of(values))
+            rows.append(row_of(split_line(line)))
+            check_row(rows[-1])
         except ValueError as error:
             raise InputError(f"{path} is damaged in line {number} ({error}): delete that line.") from None
     return rows

@@ -1,0 +1,54 @@
+"""Whether a row can be one of ours: files come from elsewhere, and what they say names files here."""
+
+import math
+
+from noiselimit.reproduce.protocol import GRIDS, protocol_for
+from noiselimit.reproduce.rows import ResultRow, hyper_text
+from noiselimit.reproduce.studies import STUDIES
+
+SHARES = ("p", "validation_accuracy", "test_accuracy", "bootstrap_std", "gap_auc")
+COUNTS = ("n", "seed", "epochs", "patience", "epochs_run", "best_epoch", "seconds")
+OF_FIGURES = ((), ("dropout",), ("weight_decay",))
+"""What figures search with networks of their own, beside what the tables search."""
+
+
+def check_row(row: ResultRow) -> None:
+    """A ValueError where no study has such a row."""
+    if row.data not in STUDIES:
+        raise ValueError(f"data is {row.data!r}, and not one of {', '.join(STUDIES)}")
+    study = STUDIES[row.data]
+    if row.method not in study.methods:
+        raise ValueError(f"method is {row.method!r}, and not one of {', '.join(study.methods)}")
+    noises = tuple(dict.fromkeys(["none", *(cell.noise for cell in study.cells)]))
+    if row.noise not in noises:
+        raise ValueError(f"noise is {row.noise!r}, and not one of {', '.join(noises)}")
+    for name in SHARES:
+        share = getattr(row, name)
+        if share is not None and not 0 <= share <= 1:
+            raise ValueError(f"{name} is {share:g}, and no share from 0 to 1")
+    for name in COUNTS:
+        if (getattr(row, name) or 0) < 0:
+            raise ValueError(f"{name} is {getattr(row, name):g}, and below 0")
+    _check_hyper(row)
+
+
+def _check_hyper(row: ResultRow) -> None:
+    pairs = [part.partition("=") for part in row.hyper.split(" ")] if row.hyper else []
+    names = tuple(name for name, _, _ in pairs)
+    known = {tuple(GRIDS[row.method])}
+    if row.network != protocol_for(row.data, quick=row.quick).network:
+        known |= set(OF_FIGURES)
+    if names not in known:
+        searched = " or ".join(sorted(" ".join(f"{name}=…" for name in each) or "nothing" for each in known))
+        raise ValueError(f"hyper is {row.hyper!r}, but of {row.method} it has {searched}")
+    # In no other writing: the values of a grid are told apart by their text.
+    if hyper_text({name: _number(value) for name, _, value in pairs}) != row.hyper:
+        raise ValueError(f"hyper is {row.hyper!r}, and not as in 'beta=10'")
+
+
+def _number(text: str) -> float:
+    """What is no number comes out as another text than went in."""
+    try:
+        return float(text) if math.isfinite(float(text)) else 0.0
+    except ValueError:
+        return 0.0
