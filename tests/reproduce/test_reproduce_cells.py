@@ -1,11 +1,13 @@
 """From rows to a figure of a table."""
 
+from dataclasses import replace
 from math import sqrt
 
 import pytest
 
 from noiselimit.reproduce.bootstrap import bootstrap_std
-from noiselimit.reproduce.cells import cell_result
+from noiselimit.reproduce.cells import cell_result, cell_rows
+from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.studies import Cell
 
 CELL = Cell("mnist", "uniform", 0.8, 48_000, "limit-l")
@@ -39,6 +41,17 @@ def test_the_value_is_chosen_by_validation_over_the_seeds_that_all_have(figure_r
 def test_equal_validation_accuracy_is_decided_by_the_loss(figure_row):
     rows = [figure_row(hyper="beta=3", validation_loss=2.1), figure_row(hyper="beta=10", validation_loss=2.2)]
     assert cell_result(CELL, rows).hyper == "beta=3"
+
+
+def test_values_that_the_protocol_does_not_try_are_left_out(figure_row):
+    own, other = figure_row(), figure_row(hyper="beta=7", validation_accuracy=0.9)
+    result = cell_result(CELL, [own, other])
+    assert (result.hyper, result.values_run, result.values_compared) == ("beta=10", 1, 1)
+    assert cell_result(CELL, [other]) is None
+    quick = protocol_for("mnist", quick=True)
+    own, other = (replace(row, quick=True, network=quick.network) for row in (own, other))
+    whole = replace(own, hyper="beta=3", validation_accuracy=0.9)  # of the paper's grid, and not of the quick
+    assert list(cell_rows(CELL, [own, other, whole], quick)) == ["beta=10"]
 
 
 def test_one_seed_has_the_bootstrap_as_its_spread(figure_row):

@@ -69,11 +69,15 @@ def grid_values(cell: Cell, protocol: Protocol) -> tuple[str, ...]:
 def cell_rows(
     cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None = None
 ) -> dict[str, list[ResultRow]]:
-    """The current rows of the cell, failed runs too, by the value of the grid."""
+    """The current rows of the cell, failed runs too, by the value of the grid.
+
+    Values that the protocol does not try are left out: more of them would make a better choice.
+    """
     protocol = protocol or protocol_for(cell.data)
+    tried = set(grid_values(cell, protocol))
     found: dict[str, list[ResultRow]] = {}
     own = (row for row in rows if is_of(cell, row, quick=protocol.quick) and row.network == protocol.network)
-    for row in current_rows(own):
+    for row in current_rows(row for row in own if row.hyper in tried):
         found.setdefault(row.hyper, []).append(row)
     return found
 
