@@ -17,14 +17,14 @@ def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
     append_rows(rows_path(elsewhere, "mnist"), [figure_row(seed=0), figure_row(seed=1)])
     single = tmp_path / "single.csv"
     append_rows(single, [figure_row(data="cifar10")])
-    keep(kept_file(elsewhere, "curves"), [Kept(figure_row(), "1 2 3")])
+    keep(kept_file(elsewhere, "curves"), [Kept(figure_row(), "1 2 3/4 5 6")])
     gained = {"mnist.csv": 1, "cifar10.csv": 1, "figures/curves.csv": 1}
     assert merge_results([elsewhere, single, single], here) == gained
     again = merge_results([elsewhere, single], here)
     assert set(again.values()) == {0}
     assert [row.seed for row in read_rows(rows_path(here, "mnist"))] == [0, 1]
     assert len(read_rows(rows_path(here, "cifar10"))) == 1
-    assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3"
+    assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3/4 5 6"
     with pytest.raises(InputError, match="no file or folder"):
         merge_results([tmp_path / "none.csv"], here)
 

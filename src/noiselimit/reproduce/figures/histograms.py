@@ -8,13 +8,14 @@ import torch
 
 from noiselimit.data.examples import DataSet
 from noiselimit.report.charts import histogram_counts
+from noiselimit.reproduce.figures import values
 from noiselimit.reproduce.figures.gradients import gradient_norms
 from noiselimit.reproduce.figures.kept import Kept
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.runs import Run
 
 KIND = "histograms"
-BINS = 40
+BINS = values.BINS
 SPAN = (0.0, 2**0.5)
 
 Counts = npt.NDArray[np.int64]
@@ -37,7 +38,7 @@ def keep_histograms(row: ResultRow, run: Run, data: DataSet, device: torch.devic
     inputs = np.asarray(data.examples.inputs)[outputs["index"].to_numpy(np.int64)]
     norms, gaps = gradient_norms(run, inputs, device), outputs["gap"].to_numpy(np.float64)
     parts = [
-        histogram_counts(values[flags], BINS, SPAN) for values in (norms, gaps) for flags in (~wrong, wrong)
+        histogram_counts(sizes[flags], BINS, SPAN) for sizes in (norms, gaps) for flags in (~wrong, wrong)
     ]
     return Kept(row, "/".join(" ".join(map(str, counts)) for counts in parts))
 

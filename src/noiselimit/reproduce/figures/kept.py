@@ -1,14 +1,17 @@
 """What runs leave for figures: beside a run's row, one text of numbers. Small files that are committed."""
 
-import csv
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
 from noiselimit.opening import read_bytes
-from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, RowKey, line_of, row_of
+from noiselimit.reproduce.figures.values import FORMS, check_values
+from noiselimit.reproduce.row_checks import check_row
+from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, RowKey, line_of, row_of, split_line
 
 FOLDER = "figures"
 """Below the folder of results."""
@@ -34,12 +37,41 @@ def read_kept(path: Path) -> list[Kept]:
     if not path.exists():
         return []
     found = []
-    for values in csv.reader(read_bytes(path).decode("utf-8", errors="replace").splitlines()):
-        try:
-            found.append(Kept(row_of(values[: len(COLUMNS)]), *values[len(COLUMNS) :]))
-        except (ValueError, TypeError):
-            continue
+    for line in read_bytes(path).decode("utf-8", errors="replace").splitlines():
+        with suppress(ValueError):
+            found.append(_kept_of(line, path.stem))
     return _current(found)
+
+
+def read_arriving(path: Path) -> list[Kept]:
+    """The same of a file that was made elsewhere: but for a last line without an end, all must be sound."""
+    try:
+        text = read_bytes(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read ({error}): name a file of results.") from None
+    if path.stem not in FORMS:
+        kinds = ", ".join(f"{kind}.csv" for kind in FORMS)
+        raise InputError(f"{path} is nothing that figures are drawn from: there are {kinds}.")
+    first, *lines = text[: text.rfind("\n") + 1].splitlines() or [_HEADER]
+    if first != _HEADER:
+        raise InputError(f"{path} is no file of figures of this version: its first line is another.")
+    found = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            found.append(_kept_of(line, path.stem))
+        except ValueError as error:
+            raise InputError(f"{path} is damaged in line {number} ({error}): delete that line.") from None
+    return _current(found)
+
+
+def _kept_of(line: str, kind: str) -> Kept:
+    values = split_line(line)
+    row = row_of(values[: len(COLUMNS)])
+    check_row(row)
+    if len(values) != len(COLUMNS) + 1:
+        raise ValueError("another number of columns")
+    check_values(kind, values[-1])
+    return Kept(row, values[-1])
 
 
 def keep(path: Path, more: Sequence[Kept]) -> None:
