@@ -23,7 +23,7 @@ import fuzz_page
 import measure_audit
 import measure_audit_scale
 import measure_bad_input
-import measure_batch_size
+import measure_causes
 import measure_checkpoints
 import measure_information
 import measure_methods
@@ -86,7 +86,7 @@ def blocks() -> dict[str, str]:
     return {
         "audit-output": measure_audit.output(measure_audit.stored()),
         "audit-scale": measure_audit_scale.table(measure_audit_scale.stored()),
-        "batch-size": measure_batch_size.block(measure_batch_size.stored()),
+        "causes": measure_causes.block(measure_causes.stored()),
         "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
         "demo-seeds": seed_table(demo),
         "information": measure_information.table(information),

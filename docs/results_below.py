@@ -1,26 +1,34 @@
-"""Where LIMIT stays below the paper in docs/results.md: what its grid gave, and what validation could see."""
+"""Cells below the paper's in docs/results.md: which, what their grids gave, and what validation could see."""
 
+from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean
 
-from results_numbers import LABELS, Measured, value_text
+from results_numbers import LABELS, Measured, signed, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.protocol import protocol_for
+from noiselimit.reproduce.rows import ResultRow
 
 
-def grid_of(result: CellResult, measured: Measured) -> dict[str, tuple[float, float]]:
-    """Value of the grid → mean noisy-validation and clean test accuracy in %, over the compared seeds."""
+def listed(results: Sequence[CellResult]) -> str:
+    """'CE at uniform:0.5/1000: 57.7, −14.1, least 65.4; …'."""
+    return "; ".join(
+        f"{LABELS[result.cell.method]} at {result.cell.problem}: {result.accuracy:.1f}, "
+        f"{signed(result.difference or 0.0)}, least {result.threshold or 0.0:.1f}"
+        for result in results
+    )
+
+
+def grid_of(result: CellResult, measured: Measured) -> dict[str, list[ResultRow]]:
+    """Value of the grid → its rows of the compared seeds, what validation prefers first."""
     found = {}
     for value, rows in cell_rows(result.cell, measured.rows[result.cell.data]).items():
         own = [row for row in rows if row.has_result and row.seed in result.compared_seeds]
         if len(own) == len(result.compared_seeds):
-            found[value] = (
-                100 * fmean(row.validation_accuracy or 0.0 for row in own),
-                100 * fmean(row.test_accuracy or 0.0 for row in own),
-            )
-    return dict(sorted(found.items(), key=lambda one: -one[1][0]))
+            found[value] = sorted(own, key=lambda row: row.seed)
+    return dict(sorted(found.items(), key=lambda one: -_mean(one[1], "validation_accuracy")))
 
 
 def in_sight(result: CellResult) -> tuple[float, float]:
@@ -38,24 +46,50 @@ def explained(result: CellResult, measured: Measured) -> str:
     """The grid of a cell by rank, and whether validation can tell its values apart."""
     values = grid_of(result, measured)
     point, error = in_sight(result)
-    best = max(values, key=lambda value: values[value][1])
-    name = f"{LABELS[result.cell.method]} at {result.cell.problem}"
+    tests = {value: _mean(rows, "test_accuracy") for value, rows in values.items()}
+    best = max(tests, key=lambda value: tests[value])
+    seen = [f"{_mean(rows, 'validation_accuracy'):.2f}" for rows in values.values()]
     lines = [
-        f"{name}, means of {len(result.compared_seeds)} seeds:",
+        f"{LABELS[result.cell.method]} at {result.cell.problem}, by validation:",
         "",
         "| | " + " | ".join(value_text(value) for value in values) + " |",
         "| --- |" + " ---: |" * len(values),
-        "| noisy validation, % | " + " | ".join(f"{seen:.2f}" for seen, _ in values.values()) + " |",
-        "| clean test, % | " + " | ".join(f"{test:.1f}" for _, test in values.values()) + " |",
+        _line("noisy validation, %", seen),
+        _line("clean test, %", [f"{test:.1f}" for test in tests.values()]),
+    ]
+    for number, seed in enumerate(result.compared_seeds):
+        of_seed = [rows[number] for rows in values.values()]
+        cells = [f"{100 * (row.test_accuracy or 0.0):.1f} ({row.best_epoch})" for row in of_seed]
+        lines.append(_line(f"seed {seed} (its epoch)", cells))
+    lines += [
         "",
-        f"Ten points of test accuracy are {10 * point:.2f} points on labels with this noise, and the means "
-        f"above are known to ± {error:.2f}. The highest mean test accuracy of the grid, "
-        f"{values[best][1]:.1f} with {value_text(best)}, is number {list(values).index(best) + 1} "
-        f"of {len(values)} by validation.",
+        f"Ten points of test accuracy are {10 * point:.2f} points on labels with this noise. The means of "
+        f"validation above have a standard error of {error:.2f}, and each is of the best of hundreds of "
+        f"epochs. The highest mean test accuracy of the grid, {tests[best]:.1f} with {value_text(best)}, is "
+        f"number {list(values).index(best) + 1} of {len(values)} by validation.",
     ]
     return "\n".join(lines)
 
 
-def lower(below: list[CellResult], measured: Measured) -> str:
-    """All of them, one after the other; nothing where there is none."""
-    return "\n\n".join(explained(result, measured) for result in below)
+def others(results: Sequence[CellResult]) -> str:
+    """How cells of other methods stand to the same line, and to the one as far above."""
+    known = [result for result in results if result.paper is not None and result.threshold is not None]
+    below = [result for result in known if not result.meets]
+    above = [
+        result
+        for result in known
+        if result.paper is not None
+        and result.accuracy > 2 * result.paper.accuracy - (result.threshold or 0.0)
+    ]
+    said = f"- MNIST, other methods: {len(below)} of {len(known)} cells are below that line"
+    said += f": {listed(below)}." if below else "."
+    places = ", ".join(f"{LABELS[one.cell.method]} at {one.cell.problem}" for one in above)
+    return said + (f" {len(above)} are as far above the paper's: {places}." if above else "")
+
+
+def _mean(rows: Sequence[ResultRow], name: str) -> float:
+    return 100 * fmean(getattr(row, name) or 0.0 for row in rows)
+
+
+def _line(name: str, cells: Sequence[str]) -> str:
+    return f"| {name} | " + " | ".join(cells) + " |"

@@ -1,12 +1,14 @@
 """How what was measured stands against the paper's claims, in docs/results.md."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from results_below import lower
+from results_below import explained, listed, others
 from results_numbers import LABELS, NAMES, Measured, value_text
-from results_tables import signed
 
 from noiselimit.reproduce.cell_result import CellResult
+from noiselimit.reproduce.cells import cell_rows
+from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.studies import STUDIES, Cell
 
 MOST_BELOW = 2
@@ -45,7 +47,12 @@ def agreement(measured: Measured) -> str:
     cells = [cell for cell in STUDIES["mnist"].cells if cell.method in LIMITS]
     run = [measured.results[cell] for cell in cells if cell in measured.results]
     below = [result for result in run if not result.meets]
-    parts = [_of_mnist(len(cells), run, below)]
+    rest = [
+        result
+        for cell, result in measured.results.items()
+        if cell.data == "mnist" and cell.method not in LIMITS
+    ]
+    parts = [_of_mnist(len(cells), run, below), *([others(rest)] if rest else [])]
     for cell, wanted in AT_LEAST.items():
         name = (
             f"{LABELS[cell.method]} on {NAMES[cell.data]} with {100 * (cell.p or 0):.0f} % {cell.noise} noise"
@@ -57,22 +64,17 @@ def agreement(measured: Measured) -> str:
             else f"- {name}: {result.accuracy:.1f} %, wanted {wanted:.1f} %"
             f"{'' if result.accuracy >= wanted else f': {NOT_REACHED}'}."
         )
-    return "\n".join(parts) + (f"\n\n{lower(below, measured)}" if below else "")
+    return "\n\n".join(["\n".join(parts), *(explained(result, measured) for result in below)])
 
 
 def _of_mnist(count: int, run: list[CellResult], below: list[CellResult]) -> str:
     if not run:
         return f"- MNIST: none of the {count} cells of LIMIT was run yet."
-    listed = "; ".join(
-        f"{LABELS[result.cell.method]} at {result.cell.problem}: {result.accuracy:.1f}, "
-        f"{signed(result.difference or 0.0)}, least {result.threshold or 0.0:.1f}"
-        for result in below
-    )
     verdict = "" if len(below) <= MOST_BELOW else f" **More than the {MOST_BELOW} that chance explains.**"
     return (
         f"- MNIST: {len(run) - len(below)} of the {len(run)} cells of LIMIT that were run, of {count}, are "
         "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation "
-        f"and m the number of our seeds.{f' Below: {listed}.' if below else ''}{verdict}"
+        f"and m the number of our seeds.{f' Below: {listed(below)}.' if below else ''}{verdict}"
     )
 
 
@@ -92,12 +94,23 @@ def detection(measured: Measured) -> str:
         if not found:
             method, area = "–", "not run yet"
         else:
-            best = max(found, key=lambda result: result.validation_accuracy)
+            best = preferred(found, measured)
             method = f"{LABELS[best.cell.method]}, {value_text(best.hyper)}"
             reached = best.gap_auc is not None and best.gap_auc >= one.wanted
             area = f"{best.gap_auc:.4f} ({len(best.seeds)}){'' if reached else f', {NOT_REACHED}'}"
         lines.append(f"| {NAMES[one.data]} | {noise} | {method} | {area} | {one.paper} | ≥ {one.wanted:g} |")
     return "\n".join(lines)
+
+
+def preferred(found: Sequence[CellResult], measured: Measured) -> CellResult:
+    """What noisy validation prefers, over seeds that the compared methods have in common."""
+    by_method = {
+        result.cell.method: cell_rows(result.cell, measured.rows[result.cell.data])[result.hyper]
+        for result in found
+    }
+    ranked = compare(by_method)
+    assert ranked is not None
+    return next(result for result in found if result.cell.method == ranked.ranked[0])
 
 
 def chosen_values(measured: Measured) -> str:

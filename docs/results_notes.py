@@ -16,6 +16,7 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
     said = [
         *_by_most(results, lambda result: f"At most {result.epochs} epochs"),
         *_by_most(results, lambda result: f"Trained in {' and '.join(result.precisions)}"),
+        *_by_most(results, lambda result: _seeds_text(result.seeds)),
         *_screens(results),
         *(
             f"{what}: {_listed(where, results)}."
@@ -76,14 +77,18 @@ def _of_runs(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> list
     return [f"{what}: {_named(details)}." for what, details in said.items() if details]
 
 
+def _seeds_text(seeds: Sequence[int]) -> str:
+    """'Seeds 0, 1, 2'."""
+    return f"Seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
+
+
 def _runs_text(runs: Runs) -> str:
     """'β 10 seeds 0, 2; β 30 seed 1'."""
     seeds: dict[str, list[int]] = {}
     for value, seed in sorted(runs, key=lambda run: run[1]):
         seeds.setdefault(value, []).append(seed)
     return "; ".join(
-        f"{value_text(value)} seed{'' if len(own) == 1 else 's'} {', '.join(map(str, own))}".strip()
-        for value, own in seeds.items()
+        f"{value_text(value)} {_seeds_text(own).lower()}".strip() for value, own in seeds.items()
     )
 
 

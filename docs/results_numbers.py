@@ -116,3 +116,9 @@ def value_text(hyper: str) -> str:
     """'beta=10 sigma=0.03' → 'β 10, σ 0.03'."""
     pairs = (part.split("=") for part in hyper.split())
     return ", ".join(f"{SYMBOLS.get(name, name)} {value}" for name, value in pairs)
+
+
+def signed(value: float) -> str:
+    """'+0.3' or '−0.3'."""
+    rounded = round(value, 1)
+    return f"{'−' if rounded < 0 else '+'}{abs(rounded):.1f}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from results_notes import notes
-from results_numbers import LABELS, NAMES, Measured, hours_text
+from results_numbers import LABELS, NAMES, Measured, hours_text, signed
 from results_time import AUTHORS, author_ratio
 
 from noiselimit.reproduce.paper import paper_figure
@@ -43,7 +43,9 @@ def _so_far(measured: Measured) -> str:
     ratios = " and ".join(
         f"{ratio:.0f} × ({NAMES[data]})" for data in AUTHORS if (ratio := author_ratio(data, measured))
     )
-    slower = f" Where the author's code was timed, it takes {ratios} as long" if ratios else ""
+    slower = (
+        f" Where the author's code was timed, one run at a time, it takes {ratios} as long" if ratios else ""
+    )
     return (
         f"So far {runs:,} runs in {hours_text(seconds / 3600)} fill {len(measured.results)} of the paper's "
         f"{cells} cells.{slower} ([details](#how-long-it-took))."
@@ -114,11 +116,6 @@ def _cell(cell: Cell, measured: Measured, best: float | None) -> str:
         return f"{FAILED if cell in measured.failed else NOTHING}<br>{printed}" if printed else ""
     own = f"{result.accuracy:.1f} ± {result.std:.1f}"
     own = f"**{own}**" if result.accuracy == best else own
-    below = f"{printed}, {signed(result.difference)}" if result.difference is not None else ""
+    # Of the figures as they are printed, so that a reader who subtracts finds the same.
+    below = "" if paper is None else f"{printed}, {signed(round(result.accuracy, 1) - paper.accuracy)}"
     return f"{own} ({len(result.seeds)})<br>{below}"
-
-
-def signed(value: float) -> str:
-    """'+0.3' or '−0.3'."""
-    rounded = round(value, 1)
-    return f"{'−' if rounded < 0 else '+'}{abs(rounded):.1f}"

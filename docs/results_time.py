@@ -1,6 +1,7 @@
 """What is left to run and how long everything took, in docs/results.md."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from results_numbers import LABELS, NAMES, Measured, hours_text, left_to_run
 
@@ -67,35 +68,48 @@ def spent(measured: Measured) -> str:
 
 def author_ratio(data: str, measured: Measured) -> float | None:
     """How many times as long the author's code takes for the runs that it was timed on."""
-    own, theirs = _timed(data, measured.rows[data])
-    if not own:
-        return None
-    return sum(row.epochs_run for row in own) * theirs / max(sum(row.seconds for row in own), 1e-9)
+    timed = _timed(data, measured.rows[data])
+    return None if timed is None else timed.theirs * timed.epochs / timed.seconds
 
 
-def _timed(data: str, rows: Sequence[ResultRow]) -> tuple[list[ResultRow], float]:
-    """Runs of the size and kind that the author's code was timed on, and its seconds per epoch."""
+@dataclass(frozen=True)
+class Timed:
+    """Runs of the size and kind that the author's code was timed on."""
+
+    runs: int
+    epochs: int
+    seconds: float
+    theirs: float
+    """The author's seconds per epoch."""
+
+
+def _timed(data: str, rows: Sequence[ResultRow]) -> Timed | None:
+    """None where there are no such runs.
+
+    Runs of a cohort have equal shares of its seconds, though those without a predictor have one network of
+    two. So all time spent on this size is divided by networks here.
+    """
     name, size = AUTHORS[data]
-    own = [
-        row
-        for row in rows
-        if row.n == size
-        and get_method(row.method).needs_predictor
-        and "H200" in row.device
-        and row.epochs_run
-    ]
     theirs = FIGURES[name].author
-    return ([], 0.0) if theirs is None else (own, theirs)
+    beside = [row for row in rows if row.n == size and "H200" in row.device]
+    pairs = [row for row in beside if get_method(row.method).needs_predictor and row.epochs_run]
+    if not pairs or theirs is None:
+        return None
+    epochs = sum(row.epochs_run for row in pairs)
+    networks = epochs + sum(row.epochs_run for row in beside)
+    seconds = sum(row.seconds for row in beside) * 2 * epochs / networks
+    return Timed(len(pairs), epochs, max(seconds, 1e-9), theirs)
 
 
 def _against_author(data: str, measured: Measured) -> list[str]:
-    own, theirs = _timed(data, measured.rows[data])
-    if not own:
+    timed = _timed(data, measured.rows[data])
+    if timed is None:
         return []
-    epochs, seconds = sum(row.epochs_run for row in own), sum(row.seconds for row in own)
+    epochs, seconds = timed.epochs, timed.seconds
     return [
-        f"- {NAMES[data]}, runs with a predictor on {AUTHORS[data][1]:,} examples: {len(own)} runs of "
-        f"{epochs:,} epochs in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run, "
-        f"set-up and evaluation included. At the author's {theirs:g} s they would take "
-        f"{hours_text(epochs * theirs / 3600)}, {author_ratio(data, measured):.0f} × as long."
+        f"- {NAMES[data]}, runs with a predictor on {AUTHORS[data][1]:,} examples: {timed.runs} runs of "
+        f"{epochs:,} epochs in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run in "
+        "a cohort, set-up and evaluation included, time divided by networks. At the author's "
+        f"{timed.theirs:g} s they would take {hours_text(epochs * timed.theirs / 3600)}, "
+        f"{author_ratio(data, measured):.0f} × as long."
     ]

@@ -235,15 +235,37 @@ def test_the_published_charts_are_drawn_from_the_files(page: ModuleType) -> None
 
 def test_a_cell_below_the_paper_s_shows_what_validation_could_see(page: ModuleType, tmp_path: Path) -> None:
     seen = {"p": 0.89, "validation_accuracy": 0.107, "test_accuracy": 0.18, "hyper": "beta=1"}
-    missed = {"p": 0.89, "validation_accuracy": 0.106, "test_accuracy": 0.27}
+    missed = {"p": 0.89, "validation_accuracy": 0.106, "test_accuracy": 0.27, "best_epoch": 7}
     content = written(page, tmp_path, row(**seen), row(**missed))["results-agreement"]
     assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.0" in content
     assert line(content, "noisy validation, %") == "| noisy validation, % | 10.70 | 10.60 |"
     assert line(content, "clean test, %") == "| clean test, % | 18.0 | 27.0 |"
-    assert "are 0.11 points on labels with this noise, and the means above are known to ± 0.28" in content
+    assert line(content, "seed 0 (its epoch)") == "| seed 0 (its epoch) | 18.0 (100) | 27.0 (7) |"
+    assert "are 0.11 points on labels with this noise" in content
+    assert "a standard error of 0.28," in content
     assert "27.0 with β 10, is number 2 of 2 by validation" in content
 
 
+def test_other_methods_below_or_above_the_paper_s_are_named(page: ModuleType, tmp_path: Path) -> None:
+    usual = {"method": "ce", "hyper": "", "gap_auc": None}
+    rows = [row(**usual, test_accuracy=0.5), row(**usual, p=0.5, test_accuracy=0.972)]
+    content = written(page, tmp_path, *rows, row(method="mae", hyper="", test_accuracy=0.99))
+    said = next(text for text in content["results-agreement"].splitlines() if "other methods" in text)
+    assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.0, −37.2, least 84.9." in said
+    assert said.endswith("1 are as far above the paper's: MAE at uniform:0.8/48000.")
+
+
+def test_detection_is_of_the_method_that_wins_on_common_seeds(page: ModuleType, tmp_path: Path) -> None:
+    better = [row(seed=seed, validation_accuracy=0.19 + 0.004 * seed) for seed in (0, 1)]
+    lucky = row(method="limit-g", seed=1, validation_accuracy=0.193, gap_auc=0.9)
+    content = written(page, tmp_path, *better, lucky)["results-detection"]
+    assert "| LIMIT-L − S, β 10 | 0.9989 (2) |" in line(content, "MNIST")
+
+
 def test_the_page_opens_with_the_time_that_the_author_s_code_takes(page: ModuleType, tmp_path: Path) -> None:
-    content = written(page, tmp_path, row(epochs_run=100, seconds=2.6))  # 2.6 s an epoch there
-    assert "it takes 100 × (MNIST) as long" in content["results-head"]
+    pair = row(epochs_run=100, seconds=2.6)  # 2.6 s an epoch there
+    assert "it takes 100 × (MNIST) as long" in written(page, tmp_path, pair)["results-head"]
+    single = row(method="ce", hyper="", gap_auc=None, epochs_run=200, seconds=2.6)
+    assert "it takes 100 × (MNIST) as long" in written(page, tmp_path, single)["results-head"], (
+        "a network counts as much as another"
+    )

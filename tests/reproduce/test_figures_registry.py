@@ -20,7 +20,7 @@ from noiselimit.reproduce.work import Task
 MakeRow = Callable[..., ResultRow]
 TRAINED = [figure for figure in FIGURES.values() if figure.data is not None]
 VALUES = {
-    "curves": "1000 2000/3000 9000",
+    "curves": "1000 2000/3000 9000/1000 2000",
     "histograms": "/".join([" ".join(["3"] * BINS)] * 4),
     "suspects": "1:0:3:1.2 5:1:1:0.3",
 }
@@ -100,10 +100,7 @@ def test_memorisation_compares_the_paper_s_regularisers(figure_row: MakeRow) -> 
     assert {task.spec.dropout for task in tasks} == {0.0, 0.25, 0.5, 0.75}
     assert {task.spec.weight_decay for task in tasks} == {0.0, 1e-4, 1e-3, 1e-2}
     kept = [
-        Kept(
-            replace(row_of(task, protocol, figure_row), validation_accuracy=task.spec.dropout),
-            VALUES["curves"],
-        )
+        Kept(row_of(task, protocol, figure_row), f"1000/3000/{round(1000 * task.spec.dropout)}")
         for task in tasks
     ]
     assert {training_of(one.row) for one in kept} == set(SEARCHED)
@@ -119,5 +116,15 @@ def test_memorisation_shows_the_value_that_is_best_in_the_end(figure_row: MakeRo
 
 def test_the_caption_counts_the_bits_that_training_accuracy_implies(figure_row: MakeRow) -> None:
     row = figure_row(network="mlp-4x512", method="ce", hyper="")
-    assert "cross-entropy 2.47" in MEMORISATION.caption([Kept(row, "2000 9000/1000 1000")])
-    assert "cross-entropy 0.00" in MEMORISATION.caption([Kept(row, "1000 2000/1000 9000")])
+    memorised = MEMORISATION.caption([Kept(row, "2000 9000/1000 1000/1000 1000")])
+    assert "cross-entropy 2.47 (10.0 %)" in memorised
+    right = MEMORISATION.caption([Kept(row, "1000 2000/1000 9000/1000 2000")])
+    assert "cross-entropy 0.00 (90.0 %)" in right
+    assert "chance" not in right
+
+
+def test_the_caption_names_trainings_that_ended_at_chance(figure_row: MakeRow) -> None:
+    row = figure_row(network="mlp-4x512", method="limit-l", hyper="beta=0", validation_accuracy=0.3)
+    lost = Kept(row, "1000 1000/1000 1000/1000 1000")
+    kept = Kept(replace(row, hyper="beta=3"), "2000 2000/9000 9000/2000 2000")
+    assert "At chance in the end: beta=0. " in MEMORISATION.caption([lost, kept])

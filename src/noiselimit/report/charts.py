@@ -92,17 +92,20 @@ def line_chart(
         _x_axis(x, x_ticks or (log_ticks(low, high, 8) if log else ticks(low, high, 6, whole=True)), plain),
         _axis_titles(x, x_label, y_label),
     ]
+    named = ""
     if reference is not None and y_span[0] <= reference[0] <= y_span[1]:
         level = y(reference[0])
         body.append(
             f'<line class="reference" x1="{x.start:.1f}" x2="{right:.1f}" y1="{level:.1f}" y2="{level:.1f}"/>'
-            f'<text class="soft y" x="{right - 4:.1f}" y="{level + 15:.1f}">{_text(reference[1])}</text>'
+        )
+        named = (
+            f'<text class="soft y halo" x="{right - 4:.1f}" y="{level + 15:.1f}">{_text(reference[1])}</text>'
         )
     for emphasis in _DRAWING_ORDER:
         for line, parts in zip(lines, segments, strict=True):
             if line.emphasis == emphasis:
                 body.append(_draw(line, parts, x, y))
-    body.append(_direct_labels(labelled, x, y, right))
+    body += [named, _direct_labels(labelled, x, y, right)]
     return svg(title, body, standalone, WIDTH, HEIGHT)
 
 

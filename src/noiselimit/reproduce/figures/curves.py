@@ -31,7 +31,7 @@ class Curves:
     def last_validation(self) -> float:
         """What a training without early stopping ends with: the mean over its last epochs."""
         last = self.validation[-SMOOTHED:]
-        return sum(last) / len(last) if last else self.row.validation_accuracy or 0.0
+        return sum(last) / len(last)
 
 
 def keep_curves(row: ResultRow, run: Run) -> Kept:

@@ -69,10 +69,16 @@ def chosen(kept: Sequence[Kept]) -> dict[str, Curves]:
     """Training → the value that the noisy validation labels prefer in the end: none stops at its best."""
     found: dict[str, Curves] = {}
     for name in SEARCHED:
-        own = [read_curves(one) for one in kept if training_of(one.row) == name and not one.row.failure]
+        own = [curves for curves in ended(kept) if training_of(curves.row) == name]
         if own:
             found[name] = max(own, key=lambda curves: curves.last_validation)
     return found
+
+
+def ended(kept: Sequence[Kept]) -> list[Curves]:
+    """What was trained to its end and can be compared there."""
+    found = [read_curves(one) for one in kept if not one.row.failure]
+    return [curves for curves in found if curves.validation]
 
 
 def _draw(kept: Sequence[Kept]) -> str | None:
@@ -94,16 +100,18 @@ def _draw(kept: Sequence[Kept]) -> str | None:
 def _caption(kept: Sequence[Kept]) -> str:
     shown = chosen(kept)
     entropy = uniform_noise_entropy(P, CLASSES)
-    bits = {name: least_information(entropy, 1 - curves.train[-1], CLASSES) for name, curves in shown.items()}
     said = ", ".join(
-        f"{name}{f' ({shown[name].row.hyper})' if shown[name].row.hyper else ''} {value:.2f}"
-        for name, value in bits.items()
+        f"{name}{f' ({curves.row.hyper})' if curves.row.hyper else ''} "
+        f"{least_information(entropy, 1 - curves.train[-1], CLASSES):.2f} ({100 * curves.test[-1]:.1f} %)"
+        for name, curves in shown.items()
     )
-    when = " of the last epochs" if all(curves.validation for curves in shown.values()) else ""
+    at_chance = [curves.row.hyper for curves in ended(kept) if curves.test[-1] < 2 / CLASSES]
+    lost = f" At chance in the end: {', '.join(at_chance)}." if at_chance else ""
     return (
-        f"{trained_words(list(shown.values()))}, no early stopping. Bits per label that the last epoch's "
-        f"training error implies, of {entropy:.2f}: {said}. Values in brackets were chosen by the noisy "
-        f"validation labels{when}, among {len(kept)} runs. Curves are means over 5 epochs."
+        f"{trained_words(list(shown.values()))}, no early stopping. Bits per label, of {entropy:.2f}, that "
+        f"the last epoch's training error implies, and its test accuracy: {said}. Values in brackets were "
+        f"chosen by the noisy validation labels of the last epochs, among {len(kept)} runs.{lost} Curves are "
+        "means over 5 epochs."
     )
 
 
