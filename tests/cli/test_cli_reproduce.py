@@ -56,6 +56,10 @@ def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     assert path.read_text().startswith(HEADER)
     merged = command("reproduce", "merge", path, "--out", "elsewhere", "--json")
     assert json.loads(merged.out) == {"mnist.csv": 3}
+    again = command("reproduce", "merge", path.parent, "--out", "elsewhere")
+    assert again.code == 0
+    assert "mnist.csv: 0 added." in again.out
+    assert again.out.endswith("Nothing was added.\n")
 
 
 def failed_row(rate):

@@ -29,6 +29,38 @@ def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
         merge_results([tmp_path / "none.csv"], here)
 
 
+@pytest.mark.parametrize("named", [".", "mnist.csv"])
+def test_files_in_a_folder_are_treated_as_those_that_are_named(tmp_path, figure_row, named):
+    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
+    path = rows_path(elsewhere, "mnist")
+    append_rows(path, [figure_row()])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    (elsewhere / "._mnist.csv").write_bytes(b"\x00\x05\x16\x07")  # some systems' copying leaves these
+    assert merge_results([elsewhere / named], here) == {"mnist.csv": 1}
+    for text in ("a,b\n1,2\n", "no end"):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"mnist\.csv is no file of results of this version"):
+            merge_results([elsewhere / named], here)
+
+
+def test_a_folder_of_figures_is_named_by_itself_too_and_an_empty_one_is_refused(tmp_path, figure_row):
+    keep(kept_file(tmp_path, "curves"), [Kept(figure_row(), "1/2")])
+    assert merge_results([tmp_path / "figures"], tmp_path / "here") == {"figures/curves.csv": 1}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="empty has no file of results"):
+        merge_results([tmp_path, tmp_path / "empty"], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_nothing_is_added_where_one_of_the_files_here_is_damaged(tmp_path, figure_row):
+    here, single = tmp_path / "here", tmp_path / "single.csv"
+    append_rows(single, [figure_row(), figure_row(data="cifar10", network="resnet-34")])
+    append_rows(rows_path(here, "cifar10"), [figure_row(data="cifar10", seed=-1)])
+    with pytest.raises(InputError, match=r"cifar10\.csv is damaged in line 2"):
+        merge_results([single], here)
+    assert not rows_path(here, "mnist").exists()
+
+
 @pytest.fixture
 def results(tmp_path, figure_row):
     """Make a folder with one run's suspects, by its accuracy, and sheets that say whose they are."""

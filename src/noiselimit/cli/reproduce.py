@@ -93,6 +93,8 @@ def merge(
     else:
         for name, count in added.items():
             print(f"{target / name}: {count} added.")
+        if not any(added.values()):
+            print("Nothing was added.")
 
 
 @reproduce.command()

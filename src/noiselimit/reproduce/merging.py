@@ -37,8 +37,14 @@ def _merge_kept(runs: Sequence[Kept], target: Path) -> dict[str, int]:
 
 def _files(place: Path) -> list[Path]:
     if place.is_dir():
-        own = [path for path in sorted(place.glob("*.csv")) if is_rows_file(path)]
-        return [*own, *sorted((place / FOLDER).glob("*.csv"))]
+        within = (path for folder in (place, place / FOLDER) for path in sorted(folder.glob("*.csv")))
+        files = [path for path in within if not path.name.startswith(".")]  # copying leaves such beside
+        if not files:
+            raise InputError(
+                f"{place} has no file of results, such as mnist.csv or {FOLDER}/curves.csv: name a folder "
+                "that 'noiselimit reproduce' wrote to."
+            )
+        return files
     if not place.is_file():
         raise InputError(f"there is no file or folder {place}: name results made elsewhere.")
     return [place]

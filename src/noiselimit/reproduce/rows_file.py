@@ -26,7 +26,7 @@ def read_rows(path: Path) -> list[ResultRow]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read ({error}): name a file of results.") from None
     lines = text[: text.rfind("\n") + 1].splitlines()
-    if lines and lines[0] != HEADER:
+    if lines[0] != HEADER if lines else not HEADER.startswith(text):
         raise InputError(f"{path} is no file of results of this version: its first line is another.")
     rows = []
     for number, line in enumerate(lines[1:], start=2):
@@ -61,6 +61,8 @@ def merge_rows(rows: Iterable[ResultRow], folder: Path) -> dict[str, int]:
     arriving: dict[str, list[ResultRow]] = {}
     for row in rows:
         arriving.setdefault(row.data, []).append(row)
+    for data in arriving:
+        read_rows(rows_path(folder, data))  # what is wrong here is said before anything is written
     added: dict[str, int] = {}
     for data, own in arriving.items():
         target = rows_path(folder, data)
@@ -80,6 +82,6 @@ def _whole_bytes(handle: int) -> int:
 
 
 def is_rows_file(path: Path) -> bool:
-    """Whether the first line is that of rows: figures keep small tables of their own beside."""
+    """Whether the first line is that of rows, whatever ends it: what figures keep has one column more."""
     with open_regular(path) as file:
-        return file.readline(len(HEADER) + 2).decode("utf-8", "replace").rstrip("\n") == HEADER
+        return file.readline(len(HEADER) + 2).decode("utf-8", "replace").rstrip("\r\n") == HEADER
