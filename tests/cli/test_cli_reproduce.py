@@ -1,6 +1,8 @@
 """noiselimit reproduce: list, merge, NAME."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +18,39 @@ def test_the_list_names_tables_and_figures(command):
     assert (states["mnist"]["runs"], states["mnist"]["done"]) == (6900, 0)
     assert states["fano"]["kind"] == "figure"
     assert states["mnist"]["hours"] is None  # no bench file here
-    assert "Hours are not known" in command("reproduce", "list", "--quick").out
+    assert "Times are not known" in command("reproduce", "list", "--quick").out
+
+
+def test_times_are_told_in_a_unit_that_says_something(command):
+    bench = Path(__file__).parents[2] / "results" / "bench-cpu.json"
+    arguments = ("reproduce", "list", "--device", "cpu", "--bench", bench)
+    whole, quick = (command(*arguments, *more).out for more in ((), ("--quick",)))
+    assert re.search(r"^mnist +6900 +0 +[\d,]+ h +[\d,]+ h ", whole, re.MULTILINE)
+    assert re.search(r"^mnist +204 +0 +[\d.]+ min +[\d.]+ min ", quick, re.MULTILINE)
+    assert re.search(r"^cifar100 +13 +0 +\d+ s +\d+ s ", quick, re.MULTILINE)
+    assert re.search(r"^fano +0 +0 +0 +0 ", quick, re.MULTILINE)
+    states = json.loads(command(*arguments, "--quick", "--json").out)
+    assert 0 < states[0]["hours"] < 0.1
+
+
+@pytest.mark.parametrize("place", ["taken", "taken/deeper"])
+@pytest.mark.parametrize("more", [(), ("--plan",), ("--budget-minutes", "0")])
+def test_an_out_that_is_a_file_is_told_of_before_anything_is_trained(command, tmp_path, place, more):
+    Path("taken").touch()
+    answer = command("reproduce", "mnist", "--quick", "--quiet", "--device", "cpu", "--out", place, *more)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        "noiselimit: taken is no folder, so no results can be put there: name another by --out.\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_an_out_that_cannot_be_written_to_is_told_of_too(command, tmp_path):
+    Path("link").symlink_to("nowhere")
+    answer = command("reproduce", "mnist", "--quick", "--quiet", "--device", "cpu", "--out", "link")
+    assert answer.code == 2
+    assert "cannot write to folder link (a link that leads nowhere)" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
 @pytest.mark.parametrize(

@@ -15,25 +15,25 @@ NONE = "–"
 
 
 def print_states(states: Sequence["State"], speed: "Speed | None") -> None:
-    """One line for each table and figure, and where the hours are from."""
+    """One line for each table and figure, and where the times are from."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("name")
-    for name in ("runs", "done", "hours", "hours left"):
+    for name in ("runs", "done", "time", "time left"):
         table.add_column(name, justify="right")
     table.add_column("what")
     for state in states:
-        numbers = (str(state.runs), str(state.done), _hours(state.hours), _hours(state.hours_left))
+        numbers = (str(state.runs), str(state.done), _time(state.hours), _time(state.hours_left))
         table.add_row(state.name, *numbers, state.title)
     say(table)
     if speed is None:
         print(
-            "Hours are not known: measure this device with 'noiselimit bench' and name the file by --bench."
+            "Times are not known: measure this device with 'noiselimit bench' and name the file by --bench."
         )
     else:
         print(
-            f"Hours on {speed.device}, by its bench, evaluation after every epoch included; how soon early "
+            f"Times on {speed.device}, by its bench, evaluation after every epoch included; how soon early "
             "stopping ends a run is taken from those that were made, else 60 % of the epochs allowed. "
             "Runs that a figure shares with a table count for both."
         )
@@ -68,5 +68,13 @@ def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]
         print(f"{count} runs failed in their first epoch and count for nothing; they are not run again.")
 
 
-def _hours(hours: float | None) -> str:
-    return NONE if hours is None else f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}"
+def _time(hours: float | None) -> str:
+    """In the largest unit of which there is one, so that quick trials and the paper's both say something."""
+    if hours is None:
+        return NONE
+    if not hours:
+        return "0"
+    for unit, each in (("h", hours), ("min", 60 * hours)):
+        if each >= 1:
+            return f"{each:,.0f} {unit}" if each >= 10 else f"{each:.1f} {unit}"
+    return f"{3600 * hours:.0f} s" if 3600 * hours >= 1 else "< 1 s"

@@ -7,6 +7,7 @@ from pathlib import Path
 from noiselimit.cohort.device import find_device
 from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError
+from noiselimit.files import make_folder
 from noiselimit.reproduce.budget import WORTH_BEGINNING
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
@@ -62,6 +63,7 @@ class Plan:
 
 def make_plan(wanted: Wanted) -> Plan:
     """Nothing is trained, and no data are needed."""
+    _require_folder(wanted.out)
     folders = (wanted.out.parent, Path("results"))
     device = find_device(wanted.device)
     speed = find_speed(device.type, folders, wanted.bench)
@@ -70,6 +72,13 @@ def make_plan(wanted: Wanted) -> Plan:
     else:
         plan = _table_plan(STUDIES[wanted.name], wanted, speed)
     return replace(plan, here=circumstances(device)["device"])
+
+
+def _require_folder(out: Path) -> None:
+    """Said before hours of training, and not when their first row is to be written."""
+    there = next((path for path in (out, *out.parents) if path.exists()), None)
+    if there is not None and not there.is_dir():
+        raise InputError(f"{there} is no folder, so no results can be put there: name another by --out.")
 
 
 def _table_plan(study: Study, wanted: Wanted, speed: Speed | None) -> Plan:
@@ -131,4 +140,5 @@ def carry_out(
         return Ended(left=plan.missing)
     source = plan.protocol.source
     data = load_data(source, wanted.data_dir, wanted.download and not wanted.quick, download_news)
+    make_folder(wanted.out)
     return run_cohorts(plan.cohorts, plan.protocol, data, wanted.out, way, tell)
