@@ -8,7 +8,8 @@ from noiselimit.cli.news import download_news
 from noiselimit.cli.reproduce_plan import plain_plan, plan_lines
 from noiselimit.cli.reproduce_tables import print_cells
 from noiselimit.reproduce.budget import WORTH_BEGINNING
-from noiselimit.reproduce.call import Plan, carry_out, make_plan
+from noiselimit.reproduce.call import Plan, make_plan
+from noiselimit.reproduce.carrying_out import carry_out
 from noiselimit.reproduce.cell_result import CellResult, Runs
 from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs
 from noiselimit.reproduce.figures.drawing import draw_figure

@@ -1,33 +1,25 @@
-"""One call of `noiselimit reproduce NAME`: what that takes, and doing it."""
+"""One call of `noiselimit reproduce NAME`: what that takes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from noiselimit.cohort.device import find_device
-from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError
-from noiselimit.files import make_folder
-from noiselimit.reproduce.budget import WORTH_BEGINNING
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
-from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.parents import parents_there
 from noiselimit.reproduce.protocol import Protocol, protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import read_rows, rows_path
-from noiselimit.reproduce.run import Ended, Tell, run_cohorts
 from noiselimit.reproduce.speed import Speed, find_speed
 from noiselimit.reproduce.studies import STUDIES, Cell, Study, chosen_cells
 from noiselimit.reproduce.wanted import Wanted
 from noiselimit.reproduce.work import Task, all_tasks, finalists, missing_tasks
 from noiselimit.training import circumstances
-
-OFTEN = 30.0
-"""Seconds between checkpoints where a budget may end the training, or a tenth of the budget."""
 
 
 @dataclass(frozen=True)
@@ -117,28 +109,3 @@ def _figure_plan(figure: Figure, wanted: Wanted, speed: Speed | None) -> Plan:
     there = parents_there(wanted.runs_folder(protocol.data), protocol)
     cohorts = plan_cohorts(figure.missing(kept, protocol), rows, protocol, speed, there)
     return Plan((), protocol, tuple(figure.tasks(protocol)), tuple(cohorts), tuple(rows), speed)
-
-
-def carry_out(
-    plan: Plan,
-    wanted: Wanted,
-    tell: Tell = lambda label, share: None,
-    download_news: Callable[[str, int], None] | None = None,
-) -> Ended:
-    """Train what is left as time allows; without time for any of it no data are needed."""
-    if plan.protocol is None or not plan.cohorts:
-        return Ended()
-    limit = wanted.budget_minutes
-    way = Way(
-        runs=wanted.runs_folder(plan.protocol.data),
-        device=wanted.device,
-        threads=wanted.threads,
-        deadline=None if limit is None else wanted.started + 60 * limit,
-        checkpoints="auto" if limit is None else min(OFTEN, 6 * limit),
-    )
-    if way.seconds_left <= WORTH_BEGINNING:
-        return Ended(left=plan.missing)
-    source = plan.protocol.source
-    data = load_data(source, wanted.data_dir, wanted.download and not wanted.quick, download_news)
-    make_folder(wanted.out)
-    return run_cohorts(plan.cohorts, plan.protocol, data, wanted.out, way, tell)

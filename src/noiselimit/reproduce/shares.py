@@ -50,6 +50,10 @@ class Shares:
         """Seconds of a run that ended in a call before, which could not write its row any more."""
         return self._seconds.pop(run, 0.0)
 
+    def has(self, run: str) -> bool:
+        """Whether seconds of this run are waiting for its row."""
+        return run in self._seconds
+
     def pause(self) -> None:
         """What has passed since the last run ended was no training."""
         self._until = self._clock()

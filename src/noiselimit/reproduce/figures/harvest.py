@@ -42,9 +42,7 @@ KEEPERS: Mapping[str, Callable[[Harvested], Kept]] = {
 
 def harvest(row: ResultRow, run: Run, data: DataSet, out: Path, device: torch.device) -> list[Path]:
     """Keep below `out` what figures want of this run, if any; returns the files that were written."""
-    if row.failure or row.best_epoch == 0:
-        return []
-    wanted = [figure for figure in FIGURES.values() if figure.wants(row)]
+    wanted = _wanted(row)
     harvested = Harvested(row, run, data, device)
     written: list[Path] = []
     for kind in dict.fromkeys(figure.kind for figure in wanted):
@@ -56,6 +54,27 @@ def harvest(row: ResultRow, run: Run, data: DataSet, out: Path, device: torch.de
         if figure.kind == suspects.KIND:
             written += _draw_sheets(figure, harvested, out)
     return written
+
+
+def is_lacking(row: ResultRow, out: Path) -> bool:
+    """Whether figures want something of this run that is not below `out`.
+
+    Of a run with suspects nobody can tell: their sheets of pictures do not say whose they are.
+    """
+    kinds = {figure.kind for figure in _wanted(row) if figure.kind is not None}
+    return suspects.KIND in kinds or not all(
+        any(
+            one.row.key == row.key and one.row.epochs >= row.epochs for one in read_kept(kept_file(out, kind))
+        )
+        for kind in kinds
+    )
+
+
+def _wanted(row: ResultRow) -> list[Figure]:
+    """The figures that show this run."""
+    if row.failure or row.best_epoch == 0:
+        return []
+    return [figure for figure in FIGURES.values() if figure.wants(row)]
 
 
 def _draw_sheets(figure: Figure, harvested: Harvested, out: Path) -> list[Path]:
