@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from noiselimit.reproduce.cells import is_of, spec_hyper
+from noiselimit.reproduce.cells import grid_values, is_of, spec_hyper
 from noiselimit.reproduce.figures.kept import Kept
 from noiselimit.reproduce.protocol import LIKELY, Protocol, protocol_for
 from noiselimit.reproduce.rows import ResultRow
@@ -64,12 +64,16 @@ def tasks_of(cells: Sequence[Cell], protocol: Protocol) -> list[Task]:
 
 
 def wanted_by(cells: Sequence[Cell]) -> Callable[[ResultRow], bool]:
-    """Rows of the tables' runs of these cells, of the one split that is shown."""
+    """Rows of the tables' runs of these cells, of the one split that is shown and of values of the grids."""
     networks = {protocol_for(cell.data, quick=quick).network for cell in cells for quick in (False, True)}
 
     def wants(row: ResultRow) -> bool:
         of_table = row.seed == SEED and row.network in networks
-        return of_table and any(is_of(cell, row, quick=row.quick) for cell in cells)
+        return of_table and any(
+            is_of(cell, row, quick=row.quick)
+            and row.hyper in grid_values(cell, protocol_for(cell.data, quick=row.quick))
+            for cell in cells
+        )
 
     return wants
 
