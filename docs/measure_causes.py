@@ -13,8 +13,10 @@ import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
+
+from spread import spread_text
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "causes.json"
@@ -98,9 +100,7 @@ def chosen(results: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:
 
 def block(results: dict[str, Any] | None) -> str:
     """The measurements as Markdown tables beside the paper's."""
-    from results_numbers import LABELS
-
-    from noiselimit.reproduce.paper import paper_figure
+    from noiselimit.reproduce.paper import LABELS, paper_figure
 
     if results is None:
         return "Not measured yet: `python docs/measure_causes.py`."
@@ -112,16 +112,14 @@ def block(results: dict[str, Any] | None) -> str:
         for method in methods:
             own = [chosen(results, n=n, method=method, batch_size=size) for size in SIZES]
             paper = paper_figure("mnist", "uniform", p, n, method)
-            cells = [_spread(runs) for runs in own] + [
-                f"{paper.accuracy:.1f} ± {paper.std:.1f}" if paper else "–"
-            ]
+            cells = [*map(_accuracy, own), paper.text if paper else "–"]
             lines.append(f"| {LABELS[method]} at uniform:{p:g}/{n} | " + " | ".join(cells) + " |")
     n, p, method = PATIENT
     patient = chosen(results, n=n, method=method)
     epochs = ", ".join(str(run["best_epoch"]) for run in patient)
     lines += [
         "",
-        f"{LABELS[method]} at uniform:{p:g}/{n} without early stopping: {_spread(patient)} % with β "
+        f"{LABELS[method]} at uniform:{p:g}/{n} without early stopping: {_accuracy(patient)} % with β "
         f"{patient[0]['value']:g}, best epochs {epochs} of {results['epochs']}.",
         "",
         f"Means ± standard deviations over seeds {', '.join(map(str, results['seeds']))}, at most "
@@ -130,9 +128,8 @@ def block(results: dict[str, Any] | None) -> str:
     return "\n".join(lines)
 
 
-def _spread(runs: Sequence[dict[str, Any]]) -> str:
-    own = [100 * run["test_accuracy"] for run in runs]
-    return f"{fmean(own):.1f} ± {stdev(own):.1f}" if len(own) > 1 else f"{own[0]:.1f}"
+def _accuracy(runs: Sequence[dict[str, Any]]) -> str:
+    return spread_text([100 * run["test_accuracy"] for run in runs])
 
 
 if __name__ == "__main__":

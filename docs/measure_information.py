@@ -14,8 +14,10 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
+
+from spread import spread_text
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "information.json"
@@ -150,7 +152,7 @@ def table(results: dict[str, Any]) -> str:
         star = " ★" if setting and lines[0]["chosen"] else ""
         cells = [
             _percent([line["last_train_accuracy"] for line in lines]),
-            _spread([line["memorised_bits"] for line in lines], 2),
+            spread_text([line["memorised_bits"] for line in lines], 2),
             _percent([line["memorised_wrong_labels"] for line in lines]),
             _percent([line["test_accuracy"] for line in lines]),
             _percent([line["last_test_accuracy"] for line in lines]),
@@ -192,12 +194,7 @@ def digits_sentence(results: dict[str, Any]) -> str:
 
 
 def _percent(values: Sequence[float]) -> str:
-    return _spread([100 * value for value in values], 1) + " %"
-
-
-def _spread(values: Sequence[float], digits: int) -> str:
-    mean = f"{fmean(values):.{digits}f}"
-    return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
+    return spread_text([100 * value for value in values], 1) + " %"
 
 
 def memorisation_chart(results: dict[str, Any]) -> str:

@@ -14,8 +14,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
+
+from spread import spread_text
 
 ROOT = Path(__file__).resolve().parent.parent
 GRID = ROOT / "results" / "methods-grid.json"
@@ -168,7 +170,7 @@ def paper_accuracy(method: str) -> str:
     from noiselimit.reproduce.paper import paper_figure
 
     found = paper_figure("mnist", "uniform", 0.5, 10_000, method)
-    return "–" if found is None else f"{found.accuracy} ± {found.std}"
+    return "–" if found is None else found.text
 
 
 def table(results: dict[str, Any]) -> str:
@@ -183,8 +185,8 @@ def table(results: dict[str, Any]) -> str:
             f"{name.replace('_', ' ')} {value:g}" for name, value in lines[0]["setting"].items()
         )
         cells = [
-            _spread([100 * line["test_accuracy"] for line in lines]),
-            _spread([100 * line["last_test_accuracy"] for line in lines]),
+            spread_text([100 * line["test_accuracy"] for line in lines]),
+            spread_text([100 * line["last_test_accuracy"] for line in lines]),
             paper_accuracy(method),
             f"{fmean(line['seconds'] for line in lines):.0f}",
         ]
@@ -203,10 +205,6 @@ def table(results: dict[str, Any]) -> str:
         "paper's figures are for up to 400 epochs.",
     ]
     return "\n".join(rows)
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{fmean(values):.1f} ± {stdev(values):.1f}" if len(values) > 1 else f"{values[0]:.1f}"
 
 
 def main() -> None:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean
 
-from results_numbers import LABELS, Measured, signed, value_text
+from results_numbers import Measured, signed, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.cells import cell_rows
+from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 
@@ -16,7 +17,7 @@ def listed(results: Sequence[CellResult]) -> str:
     """'CE at uniform:0.5/1000: 57.7, −14.1, least 65.4; …'."""
     return "; ".join(
         f"{LABELS[result.cell.method]} at {result.cell.problem}: {result.accuracy:.1f}, "
-        f"{signed(result.difference or 0.0)}, least {result.threshold or 0.0:.1f}"
+        f"{signed(result.shown_difference or 0.0)}, least {result.threshold or 0.0:.1f}"
         for result in results
     )
 

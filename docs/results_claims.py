@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from results_below import explained, listed, others
-from results_numbers import LABELS, NAMES, Measured, value_text
+from results_numbers import NAMES, Measured, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.comparison import compare
+from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.studies import STUDIES, Cell
 
 MOST_BELOW = 2

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from results_numbers import LABELS, value_text
+from results_numbers import value_text
 
 from noiselimit.reproduce.cell_result import CellResult, Runs
+from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.studies import Cell
 
 

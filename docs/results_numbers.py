@@ -19,22 +19,6 @@ from noiselimit.reproduce.work import all_tasks, missing_tasks
 DOCS = Path(__file__).resolve().parent
 RESULTS = DOCS.parent / "results"
 PLACE = RESULTS / "reproduce"
-LABELS = {
-    "ce": "CE",
-    "ce-gn": "CE + GN",
-    "ce-ln": "CE + LN",
-    "mae": "MAE",
-    "fw": "FW",
-    "dmi": "DMI",
-    "soft-penalty": "soft penalty",
-    "limit-g+s": "LIMIT-G + S",
-    "limit-l+s": "LIMIT-L + S",
-    "limit-g": "LIMIT-G − S",
-    "limit-l": "LIMIT-L − S",
-    "limit-g+init": "LIMIT-G + init",
-    "limit-l+init": "LIMIT-L + init",
-}
-"""The methods as the paper's tables call them."""
 SYMBOLS = {"beta": "β", "sigma": "σ", "penalty": "λ", "learning_rate": "rate"}
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "clothing1m": "Clothing1M"}
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from results_notes import notes
-from results_numbers import LABELS, NAMES, Measured, hours_text, signed
+from results_numbers import NAMES, Measured, hours_text, signed
 from results_time import AUTHORS, author_ratio
 
-from noiselimit.reproduce.paper import paper_figure
+from noiselimit.reproduce.paper import LABELS, paper_figure
 from noiselimit.reproduce.studies import STUDIES, Cell
 
 Problem = tuple[str, str, float | None, int | None]
@@ -111,11 +111,10 @@ def _table(
 def _cell(cell: Cell, measured: Measured, best: float | None) -> str:
     result = measured.results.get(cell)
     paper = paper_figure(cell.data, cell.noise, cell.p, cell.n, cell.method)
-    printed = "" if paper is None else f"{paper.accuracy:.1f} ± {paper.std:.1f}"
+    printed = "" if paper is None else paper.text
     if result is None:
         return f"{FAILED if cell in measured.failed else NOTHING}<br>{printed}" if printed else ""
     own = f"{result.accuracy:.1f} ± {result.std:.1f}"
     own = f"**{own}**" if result.accuracy == best else own
-    # Of the figures as they are printed, so that a reader who subtracts finds the same.
-    below = "" if paper is None else f"{printed}, {signed(round(result.accuracy, 1) - paper.accuracy)}"
+    below = "" if result.shown_difference is None else f"{printed}, {signed(result.shown_difference)}"
     return f"{own} ({len(result.seeds)})<br>{below}"

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from results_numbers import LABELS, NAMES, Measured, hours_text, left_to_run
+from results_numbers import NAMES, Measured, hours_text, left_to_run
 
 from noiselimit.bench.rows import FIGURES
 from noiselimit.methods import get_method
+from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.speed import Speed
 from noiselimit.reproduce.studies import STUDIES, Cell

@@ -128,3 +128,9 @@ def test_the_caption_names_trainings_that_ended_at_chance(figure_row: MakeRow) -
     lost = Kept(row, "1000 1000/1000 1000/1000 1000")
     kept = Kept(replace(row, hyper="beta=3"), "2000 2000/9000 9000/2000 2000")
     assert "At chance in the end: beta=0. " in MEMORISATION.caption([lost, kept])
+
+
+def test_memorisation_shows_no_value_that_it_does_not_search(figure_row: MakeRow) -> None:
+    row = figure_row(network="mlp-4x512", method="limit-l", hyper="beta=3")
+    assert MEMORISATION.wants(row)
+    assert not MEMORISATION.wants(replace(row, hyper="beta=7"))

@@ -54,6 +54,12 @@ def test_values_that_the_protocol_does_not_try_are_left_out(figure_row):
     assert list(cell_rows(CELL, [own, other, whole], quick)) == ["beta=10"]
 
 
+def test_the_shown_difference_is_that_of_the_shown_figures(figure_row):
+    result = cell_result(CELL, [figure_row(test_accuracy=0.97451)])  # shown as 97.5, the paper's is 97.7
+    assert result.difference == pytest.approx(-0.249)
+    assert result.shown_difference == pytest.approx(-0.2)
+
+
 def test_one_seed_has_the_bootstrap_as_its_spread(figure_row):
     result = cell_result(CELL, [figure_row(bootstrap_std=0.0015)])
     assert (result.std_by, result.std) == ("bootstrap", pytest.approx(0.15))

@@ -56,8 +56,8 @@ def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]
             result.hyper + (f" ({compared} of {result.values})" if compared < result.values else ""),
             str(len(result.seeds)),
             f"{result.accuracy:.1f} ± {result.std:.1f}",
-            NONE if paper is None else f"{paper.accuracy:.1f} ± {paper.std:.1f}",
-            NONE if result.difference is None else f"{result.difference:+.1f}",
+            NONE if paper is None else paper.text,
+            NONE if result.shown_difference is None else f"{result.shown_difference:+.1f}",
             NONE if result.gap_auc is None else f"{result.gap_auc:.4f}",
         )
     for cell, runs in failed.items():

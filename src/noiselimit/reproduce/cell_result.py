@@ -61,6 +61,11 @@ class CellResult:
         return None if self.paper is None else self.accuracy - self.paper.accuracy
 
     @property
+    def shown_difference(self) -> float | None:
+        """Of the figures as they are printed, so that a reader who subtracts finds the same."""
+        return None if self.paper is None else round(self.accuracy, 1) - self.paper.accuracy
+
+    @property
     def threshold(self) -> float | None:
         """The least accuracy that agrees with the paper: its value − 2·√(s²/5 + s²/m) − 0.1."""
         if self.paper is None:

@@ -9,10 +9,10 @@ from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
 from noiselimit.opening import read_bytes
 from noiselimit.reproduce.figures.drawing import picture_name, sheet_files
-from noiselimit.reproduce.figures.kept import FOLDER, Kept, best, keep, kept_file, read_kept
+from noiselimit.reproduce.figures.kept import FOLDER, Kept, best, current_kept, keep, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.figures.suspects import KIND
-from noiselimit.reproduce.rows import ResultRow, current_rows
+from noiselimit.reproduce.rows import ResultRow
 
 
 def merge_sheets(arriving: Sequence[Kept], place: Path, out: Path) -> dict[str, int]:
@@ -28,7 +28,7 @@ def merge_sheets(arriving: Sequence[Kept], place: Path, out: Path) -> dict[str, 
         copied: dict[str, int] = {}
         for name, own, known in _by_picture(arriving, here):
             sheets = sheet_files(name, place)
-            best_row = _best_row(_current([*known, *own]))
+            best_row = _best_row(current_kept([*known, *own]))
             if sheets and best_row == _best_row(own):
                 copied |= _copy(sheets, name, out)
             elif best_row != _best_row(known):
@@ -50,11 +50,6 @@ def _by_picture(
         for quick in (False, True):
             if figure.kind == KIND and (own := figure.shown(arriving, quick=quick)):
                 yield picture_name(figure, quick=quick), own, figure.shown(here, quick=quick)
-
-
-def _current(kept: Sequence[Kept]) -> list[Kept]:
-    rows = set(current_rows(one.row for one in kept))
-    return [one for one in kept if one.row in rows]
 
 
 def _best_row(kept: Sequence[Kept]) -> ResultRow | None:

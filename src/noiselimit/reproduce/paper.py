@@ -22,6 +22,29 @@ class PaperFigure:
     std: float
     """As printed: over five splits for MNIST, else by bootstrap of the test set."""
 
+    @property
+    def text(self) -> str:
+        """'97.7 ± 0.2'."""
+        return f"{self.accuracy:.1f} ± {self.std:.1f}"
+
+
+LABELS = {
+    "ce": "CE",
+    "ce-gn": "CE + GN",
+    "ce-ln": "CE + LN",
+    "mae": "MAE",
+    "fw": "FW",
+    "dmi": "DMI",
+    "soft-penalty": "soft penalty",
+    "limit-g+s": "LIMIT-G + S",
+    "limit-l+s": "LIMIT-L + S",
+    "limit-g": "LIMIT-G − S",
+    "limit-l": "LIMIT-L − S",
+    "limit-g+init": "LIMIT-G + init",
+    "limit-l+init": "LIMIT-L + init",
+}
+"""The methods as the paper's tables call them, in their order."""
+
 
 @cache
 def paper_cells() -> tuple[PaperFigure, ...]:

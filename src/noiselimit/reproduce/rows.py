@@ -3,9 +3,11 @@
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
 
 RowKey = tuple[str, str, float | None, int | None, str, str, int, int, str, bool]
 """What a run is, but for how many epochs it was allowed."""
@@ -122,11 +124,17 @@ def row_of(values: Sequence[str]) -> ResultRow:
 
 def current_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
     """One row for each run: that with the most epochs allowed, of equals the latest."""
-    found: dict[RowKey, ResultRow] = {}
-    for row in rows:
-        other = found.get(row.key)
+    return current(rows, lambda row: row)
+
+
+def current(items: Iterable[Item], row_of_item: Callable[[Item], ResultRow]) -> list[Item]:
+    """The same of whatever has a row."""
+    found: dict[RowKey, Item] = {}
+    for item in items:
+        row = row_of_item(item)
+        other = None if row.key not in found else row_of_item(found[row.key])
         if other is None or (row.epochs, row.date) >= (other.epochs, other.date):
-            found[row.key] = row
+            found[row.key] = item
     return list(found.values())
 
 

@@ -1,7 +1,7 @@
 """Rows in CSV files, one for each data set: appended line by line, read whatever a crash left, merged."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from noiselimit.errors import InputError
@@ -9,7 +9,7 @@ from noiselimit.files import make_folder
 from noiselimit.locks import file_lock
 from noiselimit.opening import open_regular, read_small_text
 from noiselimit.reproduce.row_checks import check_row
-from noiselimit.reproduce.rows import HEADER, ResultRow, line_of, row_of, split_line
+from noiselimit.reproduce.rows import HEADER, Item, ResultRow, line_of, row_of, split_line
 
 
 def rows_path(folder: Path, data: str) -> Path:
@@ -19,23 +19,32 @@ def rows_path(folder: Path, data: str) -> Path:
 
 def read_rows(path: Path) -> list[ResultRow]:
     """All rows of a file, in its order, without a last line that has no end; none where there is no file."""
-    if not path.exists():
-        return []
+    return read_lines(path, HEADER, lambda line: sound_row(split_line(line))) if path.exists() else []
+
+
+def sound_row(values: Sequence[str]) -> ResultRow:
+    """The row of a line's values; a ValueError where it is none of ours, or can be none."""
+    row = row_of(values)
+    check_row(row)
+    return row
+
+
+def read_lines(path: Path, header: str, parse: Callable[[str], Item]) -> list[Item]:
+    """What `parse` makes of each line below the header, but for a last line that has no end."""
     try:
         text = read_small_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read ({error}): name a file of results.") from None
     lines = text[: text.rfind("\n") + 1].splitlines()
-    if lines[0] != HEADER if lines else not HEADER.startswith(text):
+    if lines[0] != header if lines else not header.startswith(text):
         raise InputError(f"{path} is no file of results of this version: its first line is another.")
-    rows = []
+    found = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            rows.append(row_of(split_line(line)))
-            check_row(rows[-1])
+            found.append(parse(line))
         except ValueError as error:
             raise InputError(f"{path} is damaged in line {number} ({error}): delete that line.") from None
-    return rows
+    return found
 
 
 def append_rows(path: Path, rows: Iterable[ResultRow]) -> None:

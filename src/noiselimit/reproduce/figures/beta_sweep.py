@@ -8,9 +8,10 @@ from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.figure import Figure, tasks_of
 from noiselimit.reproduce.figures.kept import Kept
 from noiselimit.reproduce.figures.learning_curves import CELLS, LEARNING_CURVES
-from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
+from noiselimit.reproduce.figures.lines import SIDES, SMOOTHING, side_chart, trained_words
+from noiselimit.reproduce.paper import LABELS
 
-METHODS = {"limit-g": "LIMIT-G: ", "limit-l": "LIMIT-L: "}
+METHODS = ("limit-g", "limit-l")
 PALEST = 0.25
 
 
@@ -38,7 +39,7 @@ def _draw(kept: Sequence[Kept]) -> str | None:
     if not found:
         return None
     charts = [
-        side_chart(curves, side, _style([beta_of(one) for one in curves]), METHODS[method])
+        side_chart(curves, side, _style([beta_of(one) for one in curves]), f"{LABELS[method]}: ")
         for side in SIDES
         for method, curves in found.items()
     ]
@@ -47,10 +48,7 @@ def _draw(kept: Sequence[Kept]) -> str | None:
 
 def _caption(kept: Sequence[Kept]) -> str:
     curves = [read_curves(one) for one in kept]
-    return (
-        f"{trained_words(curves)}. The darker, the larger β. Lines end where a run stopped. Curves are means "
-        "over 5 epochs."
-    )
+    return f"{trained_words(curves)}. The darker, the larger β. Lines end where a run stopped. {SMOOTHING}"
 
 
 BETA_SWEEP = Figure(

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from noiselimit.reproduce.figures import values
 from noiselimit.reproduce.figures.kept import Kept
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.runs import Run
 
 KIND = "curves"
-UNIT = 10_000
+UNIT = values.ACCURACIES
 KEPT = ("train", "test", "validation")
 SMOOTHED = 5
 """Epochs over which a drawn curve is averaged; the paper's are smoothed as well."""

@@ -10,8 +10,8 @@ from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
 from noiselimit.opening import read_bytes
 from noiselimit.reproduce.figures.values import FORMS, check_values
-from noiselimit.reproduce.row_checks import check_row
-from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, RowKey, line_of, row_of, split_line
+from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, current, line_of, split_line
+from noiselimit.reproduce.rows_file import read_lines, sound_row
 
 FOLDER = "figures"
 """Below the folder of results."""
@@ -40,34 +40,20 @@ def read_kept(path: Path) -> list[Kept]:
     for line in read_bytes(path).decode("utf-8", errors="replace").splitlines():
         with suppress(ValueError):
             found.append(_kept_of(line, path.stem))
-    return _current(found)
+    return current_kept(found)
 
 
 def read_arriving(path: Path) -> list[Kept]:
     """The same of a file that was made elsewhere: but for a last line without an end, all must be sound."""
-    try:
-        text = read_bytes(path).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): name a file of results.") from None
     if path.stem not in FORMS:
         kinds = ", ".join(f"{kind}.csv" for kind in FORMS)
         raise InputError(f"{path} is nothing that figures are drawn from: there are {kinds}.")
-    first, *lines = text[: text.rfind("\n") + 1].splitlines() or [_HEADER]
-    if first != _HEADER:
-        raise InputError(f"{path} is no file of figures of this version: its first line is another.")
-    found = []
-    for number, line in enumerate(lines, start=2):
-        try:
-            found.append(_kept_of(line, path.stem))
-        except ValueError as error:
-            raise InputError(f"{path} is damaged in line {number} ({error}): delete that line.") from None
-    return _current(found)
+    return current_kept(read_lines(path, _HEADER, lambda line: _kept_of(line, path.stem)))
 
 
 def _kept_of(line: str, kind: str) -> Kept:
     values = split_line(line)
-    row = row_of(values[: len(COLUMNS)])
-    check_row(row)
+    row = sound_row(values[: len(COLUMNS)])
     if len(values) != len(COLUMNS) + 1:
         raise ValueError("another number of columns")
     check_values(kind, values[-1])
@@ -77,7 +63,7 @@ def _kept_of(line: str, kind: str) -> Kept:
 def keep(path: Path, more: Sequence[Kept]) -> None:
     """Add to the file; a run that is there is replaced unless it was allowed more epochs."""
     with file_lock(path):
-        found = _current([*read_kept(path), *more])
+        found = current_kept([*read_kept(path), *more])
         lines = [_HEADER, *(f"{line_of(kept.row)},{kept.values}" for kept in found)]
         with atomic_file(path) as temporary:
             temporary.write_text("\n".join(lines) + "\n", "utf-8")
@@ -92,10 +78,6 @@ def best(kept: Iterable[Kept]) -> Kept | None:
     return max((one for one in kept if not one.row.failure), key=merit, default=None)
 
 
-def _current(kept: Iterable[Kept]) -> list[Kept]:
-    found: dict[RowKey, Kept] = {}
-    for one in kept:
-        other = found.get(one.row.key)
-        if other is None or (one.row.epochs, one.row.date) >= (other.row.epochs, other.row.date):
-            found[one.row.key] = one
-    return list(found.values())
+def current_kept(kept: Iterable[Kept]) -> list[Kept]:
+    """One of each run, as with rows."""
+    return current(kept, lambda one: one.row)

@@ -7,20 +7,11 @@ from noiselimit.report.panels import panels
 from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.figure import Figure, tasks_of, wanted_by
 from noiselimit.reproduce.figures.kept import Kept, best
-from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
+from noiselimit.reproduce.figures.lines import SIDES, SMOOTHING, side_chart, trained_words
+from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.studies import Cell
 
-METHODS = {
-    "ce": "CE",
-    "mae": "MAE",
-    "fw": "FW",
-    "dmi": "DMI",
-    "limit-g": "LIMIT-G",
-    "limit-l": "LIMIT-L",
-    "limit-g+init": "LIMIT-G + init",
-    "limit-l+init": "LIMIT-L + init",
-}
-"""As the paper calls them."""
+METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
 STRONG = ("ce", "limit-l", "limit-l+init")
 
 
@@ -32,7 +23,7 @@ def chosen(kept: Sequence[Kept]) -> list[Curves]:
 
 def _style(curves: Curves) -> dict[str, Any]:
     row = curves.row
-    label = METHODS[row.method]
+    label = LABELS[row.method]
     return {
         "label": label,
         "emphasis": "chosen" if row.method.startswith("limit") else "baseline",
@@ -51,10 +42,10 @@ def _draw(kept: Sequence[Kept]) -> str | None:
 
 def _caption(kept: Sequence[Kept]) -> str:
     curves = chosen(kept)
-    values = ", ".join(f"{METHODS[one.row.method]} {one.row.hyper}" for one in curves if one.row.hyper)
+    values = ", ".join(f"{LABELS[one.row.method]} {one.row.hyper}" for one in curves if one.row.hyper)
     return (
         f"{trained_words(curves)}. Lines end where a run stopped. Chosen by the noisy validation labels: "
-        f"{values or 'nothing'}. Curves are means over 5 epochs."
+        f"{values or 'nothing'}. {SMOOTHING}"
     )
 
 

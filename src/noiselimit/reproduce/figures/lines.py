@@ -5,9 +5,10 @@ from typing import Any
 
 from noiselimit.report.charts import Line, line_chart
 from noiselimit.report.wording import percent
-from noiselimit.reproduce.figures.curves import Curves, points
+from noiselimit.reproduce.figures.curves import SMOOTHED, Curves, points
 
 SIDES = ("train", "test")
+SMOOTHING = f"Curves are means over {SMOOTHED} epochs."
 TITLES = {"train": "training accuracy, noisy labels", "test": "test accuracy, clean labels"}
 
 

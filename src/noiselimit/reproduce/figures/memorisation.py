@@ -10,7 +10,7 @@ from noiselimit.report.panels import panels
 from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.figure import SEED, Figure
 from noiselimit.reproduce.figures.kept import Kept
-from noiselimit.reproduce.figures.lines import SIDES, side_chart, trained_words
+from noiselimit.reproduce.figures.lines import SIDES, SMOOTHING, side_chart, trained_words
 from noiselimit.reproduce.protocol import BETAS, LIKELY, Protocol
 from noiselimit.reproduce.rows import ResultRow, hyper_text
 from noiselimit.reproduce.studies import Cell, run_noise
@@ -28,6 +28,13 @@ SEARCHED: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
     "LIMIT-L": ("limit-l", {"beta": tuple(value for value in LIKELY if value in BETAS)}),
 }
 """Training → method and what is searched; the paper does not say which shares and rates it took."""
+VALUES = {
+    hyper_text({name: value})
+    for _, searched in SEARCHED.values()
+    for name, values in searched.items()
+    for value in values
+} | {""}
+"""As rows say them."""
 
 
 def _tasks(protocol: Protocol) -> list[Task]:
@@ -110,8 +117,8 @@ def _caption(kept: Sequence[Kept]) -> str:
     return (
         f"{trained_words(list(shown.values()))}, no early stopping. Bits per label, of {entropy:.2f}, that "
         f"the last epoch's training error implies, and its test accuracy: {said}. Values in brackets were "
-        f"chosen by the noisy validation labels of the last epochs, among {len(kept)} runs.{lost} Curves are "
-        "means over 5 epochs."
+        f"chosen by the noisy validation labels of the last epochs, among {len(kept)} runs.{lost} "
+        f"{SMOOTHING}"
     )
 
 
@@ -121,7 +128,7 @@ MEMORISATION = Figure(
     place="Fig. 1 of the paper",
     data="mnist",
     kind=KIND,
-    wants=lambda row: row.network == NETWORK and row.seed == SEED,
+    wants=lambda row: row.network == NETWORK and row.seed == SEED and row.hyper in VALUES,
     tasks=_tasks,
     draw=_draw,
     caption=_caption,
