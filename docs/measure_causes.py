@@ -1,11 +1,14 @@
 """Why some of MNIST's cells stay below the paper's: docs/results.md.
 
-    python docs/measure_causes.py --data-dir DIR [--device cuda]
+    python docs/measure_causes.py {labels,batches,patience}… --data-dir DIR [--device cuda]
 
-Two things that the paper leaves open are varied, all else is the tables' protocol. The size of a batch, which
-it does not name (256 is that of the author's code), for the methods without a predictor on few examples; and
-the patience, where nearly all labels are wrong, for LIMIT-L. Values of a grid are chosen by noisy validation,
-as in the tables. Writes results/causes.json.
+- labels: how many labels are right, seed by seed, where nearly all are wrong. Nothing is trained.
+- batches: the size of a batch, which the paper does not name (256 is that of the author's code), for the
+  methods without a predictor on few examples.
+- patience: LIMIT-L without early stopping, where nearly all labels are wrong.
+
+All else is the tables' protocol; values of a grid are chosen by noisy validation, as in the tables. Each part
+is added to results/causes.json when it is done.
 """
 
 import argparse
@@ -21,6 +24,7 @@ from spread import spread_text
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "causes.json"
 SEEDS = (0, 1, 2)
+LABEL_SEEDS = (0, 1, 2, 3, 4)
 SIZES = (64, 128, 256)
 FEW = {(1000, 0.5): ("ce", "mae", "fw", "dmi"), (10_000, 0.8): ("ce", "mae")}
 """n and share of wrong labels → methods with other sizes of a batch."""
@@ -28,45 +32,70 @@ PATIENT = (48_000, 0.89, "limit-l")
 """n, share of wrong labels and method of the cell without early stopping."""
 
 
-def specs(epochs: int | None, seeds: Sequence[int]) -> list[Any]:
-    """Everything that is trained."""
+def batch_specs(epochs: int | None, seeds: Sequence[int]) -> list[Any]:
+    """Methods without a predictor, each with every size of a batch."""
+    return [
+        spec
+        for (n, p), methods in FEW.items()
+        for method in methods
+        for spec in _grid(n, p, method, epochs, seeds, batch_size=list(SIZES))
+    ]
+
+
+def patient_specs(epochs: int | None, seeds: Sequence[int]) -> list[Any]:
+    """LIMIT-L to the last epoch, however long validation has not risen."""
+    from noiselimit.reproduce.protocol import protocol_for
+
+    return _grid(*PATIENT, epochs, seeds, patience=protocol_for("mnist", epochs=epochs).epochs)
+
+
+def _grid(
+    n: int, p: float, method: str, epochs: int | None, seeds: Sequence[int], **changes: Any
+) -> list[Any]:
     from noiselimit import grid
     from noiselimit.reproduce.protocol import protocol_for
 
     protocol = protocol_for("mnist", epochs=epochs)
-
-    def grid_of(n: int, p: float, method: str, **changes: Any) -> list[Any]:
-        usual = {
-            "network": protocol.network,
-            "train_size": protocol.train_sizes[n],
-            "epochs": protocol.epochs,
-            "patience": protocol.patience,
-            **{name: list(values) for name, values in protocol.grids[method].items()},
-        }
-        return list(grid(method=method, noise=f"uniform:{p}", seed=list(seeds), **{**usual, **changes}))
-
-    few = [
-        spec
-        for (n, p), methods in FEW.items()
-        for method in methods
-        for spec in grid_of(n, p, method, batch_size=list(SIZES))
-    ]
-    return few + grid_of(*PATIENT, patience=protocol.epochs)
+    usual = {
+        "network": protocol.network,
+        "train_size": protocol.train_sizes[n],
+        "epochs": protocol.epochs,
+        "patience": protocol.patience,
+        **{name: list(values) for name, values in protocol.grids[method].items()},
+    }
+    return list(grid(method=method, noise=f"uniform:{p}", seed=list(seeds), **{**usual, **changes}))
 
 
-def measure(data_dir: str, device: str, epochs: int | None, seeds: Sequence[int]) -> dict[str, Any]:
-    """Train everything; one line per run."""
-    from noiselimit import load_data, train
-    from noiselimit.reproduce.protocol import protocol_for
+def right_labels(data: Any) -> dict[str, Any]:
+    """Shares of right labels among those that the runs of the patient cell train and validate on."""
+    from noiselimit.cohort.prepare import prepare_all
+
+    prepared = prepare_all(_grid(*PATIENT[:2], "ce", None, LABEL_SEEDS), data)
+    return {
+        "seeds": [
+            {
+                "seed": seed,
+                "train": float((run.examples.labels == run.examples.clean_labels)[run.split.train].mean()),
+                "validation": float(
+                    (run.examples.labels == run.examples.clean_labels)[run.split.validation].mean()
+                ),
+            }
+            for seed, run in zip(LABEL_SEEDS, prepared, strict=True)
+        ]
+    }
+
+
+def trained(specs: Sequence[Any], data: Any, device: str) -> dict[str, Any]:
+    """Train; one line per run."""
+    from noiselimit import train
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = train(specs(epochs, seeds), load_data("mnist", data_dir), out=folder, device=device)
+        runs = train(specs, data, out=folder, device=device)
     return {
-        "command": f"python docs/measure_causes.py --data-dir DIR --device {device}",
         "hardware": runs[0].metrics["device"],
         "versions": runs[0].metrics["versions"],
-        "epochs": epochs or protocol_for("mnist").epochs,
-        "seeds": list(seeds),
+        "epochs": specs[0].epochs,
+        "seeds": sorted({spec.seed for spec in specs}),
         "runs": [
             {
                 "n": run.spec.train_size or PATIENT[0],
@@ -84,9 +113,9 @@ def measure(data_dir: str, device: str, epochs: int | None, seeds: Sequence[int]
     }
 
 
-def stored() -> dict[str, Any] | None:
-    """What was measured, if it was."""
-    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else None
+def stored(path: Path = RESULTS) -> dict[str, Any]:
+    """Part → what was measured of it."""
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def chosen(results: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:
@@ -98,13 +127,43 @@ def chosen(results: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:
     return max(by_value.values(), key=lambda own: fmean(run["validation_accuracy"] for run in own))
 
 
-def block(results: dict[str, Any] | None) -> str:
-    """The measurements as Markdown tables beside the paper's."""
+def block(results: dict[str, Any]) -> str:
+    """The measurements as Markdown, and what was not measured yet."""
+    parts = [
+        said(results[name]) if name in results else f"Not measured yet: {command_of(name)}."
+        for name, said in {"labels": _labels, "batches": _batches, "patience": _patience}.items()
+    ]
+    return "\n\n".join(parts)
+
+
+def command_of(part: str) -> str:
+    """'`python docs/measure_causes.py labels`'."""
+    return f"`python docs/measure_causes.py {part}`"
+
+
+def _labels(results: dict[str, Any]) -> str:
+    _, p, _ = PATIENT
+    lines = [
+        f"**The draw of the noise.** With p = {p:g} a label is right with probability {1 - p:.4f} and one of "
+        f"nine others with {p / 9:.4f} each: only the difference, {100 * (1 - 10 * p / 9):.2f} points, can "
+        "be learned or seen in validation. How much of it each seed's labels have:",
+        "",
+        "| seed | " + " | ".join(str(one["seed"]) for one in results["seeds"]) + " |",
+        "| --- |" + " ---: |" * len(results["seeds"]),
+    ]
+    for name in ("train", "validation"):
+        excess = [100 * (one[name] - (1 - one[name]) / 9) for one in results["seeds"]]
+        lines.append(f"| {name}, points | " + " | ".join(f"{points:.2f}" for points in excess) + " |")
+    return "\n".join([*lines, "", f"By {command_of('labels')}."])
+
+
+def _batches(results: dict[str, Any]) -> str:
     from noiselimit.reproduce.paper import LABELS, paper_figure
 
-    if results is None:
-        return "Not measured yet: `python docs/measure_causes.py`."
     lines = [
+        "**The size of a batch.** The paper names none, and with few examples and many wrong labels, when "
+        "memorising begins depends on it:",
+        "",
         f"| test accuracy, % | {' | '.join(f'batches of {size}' for size in SIZES)} | the paper's |",
         "| --- |" + " ---: |" * (len(SIZES) + 1),
     ]
@@ -114,33 +173,58 @@ def block(results: dict[str, Any] | None) -> str:
             paper = paper_figure("mnist", "uniform", p, n, method)
             cells = [*map(_accuracy, own), paper.text if paper else "–"]
             lines.append(f"| {LABELS[method]} at uniform:{p:g}/{n} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", _how("batches", results)])
+
+
+def _patience(results: dict[str, Any]) -> str:
+    from noiselimit.reproduce.paper import LABELS
+
     n, p, method = PATIENT
-    patient = chosen(results, n=n, method=method)
+    patient = chosen(results)
     epochs = ", ".join(str(run["best_epoch"]) for run in patient)
-    lines += [
-        "",
-        f"{LABELS[method]} at uniform:{p:g}/{n} without early stopping: {_accuracy(patient)} % with β "
-        f"{patient[0]['value']:g}, best epochs {epochs} of {results['epochs']}.",
-        "",
+    return (
+        "**Early stopping.** Patience may end a run, whose validation labels say next to nothing, before it "
+        f"has learned. {LABELS[method]} at uniform:{p:g}/{n} without early stopping: {_accuracy(patient)} % "
+        f"with β {patient[0]['value']:g}, best epochs {epochs} of {results['epochs']}.\n\n"
+        + _how("patience", results)
+    )
+
+
+def _how(part: str, results: dict[str, Any]) -> str:
+    return (
         f"Means ± standard deviations over seeds {', '.join(map(str, results['seeds']))}, at most "
-        f"{results['epochs']} epochs; {results['hardware']}, by `{results['command']}`.",
-    ]
-    return "\n".join(lines)
+        f"{results['epochs']} epochs; {results['hardware']}, by {command_of(part)}."
+    )
 
 
 def _accuracy(runs: Sequence[dict[str, Any]]) -> str:
     return spread_text([100 * run["test_accuracy"] for run in runs])
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Measure the parts that are asked for."""
+    from noiselimit import load_data
+    from noiselimit.files import write_json
+
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("parts", nargs="+", choices=("labels", "batches", "patience"))
     parser.add_argument("--data-dir", required=True)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--epochs", type=int, help="At most so many; the tables' 400 by default.")
     parser.add_argument("--seed", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    measured = measure(options.data_dir, options.device, options.epochs, options.seed)
-    options.out.write_text(json.dumps(measured, indent=1) + "\n", "utf-8")
+    data = load_data("mnist", options.data_dir)
+    for part in options.parts:
+        if part == "labels":
+            found = right_labels(data)
+        else:
+            specs = {"batches": batch_specs, "patience": patient_specs}[part](options.epochs, options.seed)
+            found = trained(specs, data, options.device)
+        write_json(options.out, {**stored(options.out), part: found})
+
+
+if __name__ == "__main__":
+    main()

@@ -12,12 +12,15 @@ from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 
+SHOWN = 8
+"""Values of a large grid that are worth a column."""
+
 
 def listed(results: Sequence[CellResult]) -> str:
-    """'CE at uniform:0.5/1000: 57.7, −14.1, least 65.4; …'."""
+    """'CE at uniform:0.5/1000: 57.68, −14.1, least 65.43; …'."""
     return "; ".join(
-        f"{LABELS[result.cell.method]} at {result.cell.problem}: {result.accuracy:.1f}, "
-        f"{signed(result.shown_difference or 0.0)}, least {result.threshold or 0.0:.1f}"
+        f"{LABELS[result.cell.method]} at {result.cell.problem}: {result.accuracy:.2f}, "
+        f"{signed(result.shown_difference or 0.0)}, least {result.threshold or 0.0:.2f}"
         for result in results
     )
 
@@ -49,19 +52,25 @@ def explained(result: CellResult, measured: Measured) -> str:
     point, error = in_sight(result)
     tests = {value: _mean(rows, "test_accuracy") for value, rows in values.items()}
     best = max(tests, key=lambda value: tests[value])
-    seen = [f"{_mean(rows, 'validation_accuracy'):.2f}" for rows in values.values()]
+    shown = list(values)[:SHOWN] if best in list(values)[:SHOWN] else [*list(values)[: SHOWN - 1], best]
+    seen = [f"{_mean(values[value], 'validation_accuracy'):.2f}" for value in shown]
     lines = [
-        f"{LABELS[result.cell.method]} at {result.cell.problem}, by validation:",
+        f"{LABELS[result.cell.method]} at {result.cell.problem}, by validation"
+        f"{'' if len(shown) == len(values) else f', {len(shown)} of {len(values)} values'}:",
         "",
-        "| | " + " | ".join(value_text(value) for value in values) + " |",
-        "| --- |" + " ---: |" * len(values),
+        "| | " + " | ".join(value_text(value) for value in shown) + " |",
+        "| --- |" + " ---: |" * len(shown),
         _line("noisy validation, %", seen),
-        _line("clean test, %", [f"{test:.1f}" for test in tests.values()]),
+        *(
+            [_line("clean test, %", [f"{tests[value]:.1f}" for value in shown])]
+            if len(result.compared_seeds) > 1
+            else []
+        ),
     ]
     for number, seed in enumerate(result.compared_seeds):
-        of_seed = [rows[number] for rows in values.values()]
+        of_seed = [values[value][number] for value in shown]
         cells = [f"{100 * (row.test_accuracy or 0.0):.1f} ({row.best_epoch})" for row in of_seed]
-        lines.append(_line(f"seed {seed} (its epoch)", cells))
+        lines.append(_line(f"test, seed {seed} (its epoch)", cells))
     lines += [
         "",
         f"Ten points of test accuracy are {10 * point:.2f} points on labels with this noise. The means of "

@@ -71,9 +71,10 @@ def agreement(measured: Measured) -> str:
 def _of_mnist(count: int, run: list[CellResult], below: list[CellResult]) -> str:
     if not run:
         return f"- MNIST: none of the {count} cells of LIMIT was run yet."
+    run_of = "" if len(run) == count else f" that were run, of {count},"
     verdict = "" if len(below) <= MOST_BELOW else f" **More than the {MOST_BELOW} that chance explains.**"
     return (
-        f"- MNIST: {len(run) - len(below)} of the {len(run)} cells of LIMIT that were run, of {count}, are "
+        f"- MNIST: {len(run) - len(below)} of the {len(run)} cells of LIMIT{run_of} are "
         "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation "
         f"and m the number of our seeds.{f' Below: {listed(below)}.' if below else ''}{verdict}"
     )

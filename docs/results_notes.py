@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from results_numbers import value_text
+from results_places import places_text
 
 from noiselimit.reproduce.cell_result import CellResult, Runs
-from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.studies import Cell
 
 
@@ -18,6 +18,7 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
         *_by_most(results, lambda result: f"At most {result.epochs} epochs"),
         *_by_most(results, lambda result: f"Trained in {' and '.join(result.precisions)}"),
         *_by_most(results, lambda result: _seeds_text(result.seeds)),
+        *([BY_BOOTSTRAP] if any(result.std_by == "bootstrap" for result in results) else []),
         *_screens(results),
         *(
             f"{what}: {_listed(where, results)}."
@@ -29,10 +30,8 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
     return " ".join(said)
 
 
+BY_BOOTSTRAP = "Standard deviations of single seeds are by 1000 bootstrap resamples of the test examples."
 OF_SOME: Mapping[str, Callable[[CellResult], bool]] = {
-    "Standard deviations by 1000 bootstrap resamples of the test examples, since there is one seed": (
-        lambda result: result.std_by == "bootstrap"
-    ),
     "Fewer values of the grid than the paper's were run": lambda result: result.values_run < result.values,
     "The value of the grid was chosen by fewer seeds than the mean is over": (
         lambda result: result.values_compared > 1 and len(result.compared_seeds) < len(result.seeds)
@@ -75,7 +74,7 @@ def _of_runs(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> list
         "Training failed later, and the best epoch before that counts": later,
         "Values of the grid that lack seeds of the others were not compared": lacking,
     }
-    return [f"{what}: {_named(details)}." for what, details in said.items() if details]
+    return [f"{what}: {places_text(details)}." for what, details in said.items() if details]
 
 
 def _seeds_text(seeds: Sequence[int]) -> str:
@@ -96,13 +95,4 @@ def _runs_text(runs: Runs) -> str:
 def _listed(where: Sequence[CellResult], everything: Sequence[CellResult] = ()) -> str:
     if len(where) == len(everything):
         return "all cells"
-    return _named({result.cell: "" for result in where})
-
-
-def _named(details: Mapping[Cell, str]) -> str:
-    """'CE at uniform:0.8/1000 (seed 0), uniform:0.8/48000; …'."""
-    found: dict[str, list[str]] = {}
-    for cell, detail in details.items():
-        place = f"{cell.problem} ({detail})" if detail else cell.problem
-        found.setdefault(LABELS[cell.method], []).append(place)
-    return "; ".join(f"{method} at {', '.join(problems)}" for method, problems in found.items())
+    return places_text({result.cell: "" for result in where})

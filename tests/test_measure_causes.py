@@ -19,12 +19,10 @@ def causes(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_every_problem_has_its_runs(causes: Any) -> None:
-    specs = causes.specs(None, [0])
-    few = [spec for spec in specs if spec.train_size is not None]
+    few = causes.batch_specs(None, [0])
     assert {spec.batch_size for spec in few} == {64, 128, 256}
     assert len(few) == 3 * (1 + 1 + 1 + 4) + 3 * 2
-    patient = [spec for spec in specs if spec.train_size is None]
-    assert [spec.patience for spec in patient] == [400] * 8
+    assert [spec.patience for spec in causes.patient_specs(None, [0])] == [400] * 8
 
 
 def test_tables_show_what_validation_chose(causes: Any) -> None:
@@ -42,11 +40,25 @@ def test_tables_show_what_validation_chose(causes: Any) -> None:
             "test_accuracy": {1e-4: 0.7, 30.0: 0.2}.get(value, 0.9) + 0.01 * spec.seed,
         }
 
-    runs = [run(spec) for spec in causes.specs(None, [0, 1])]
-    results = {"command": "c", "hardware": "h", "epochs": 400, "seeds": [0, 1], "runs": runs}
-    block = causes.block(results)
+    def part(specs: Any) -> dict[str, Any]:
+        return {"hardware": "h", "epochs": 400, "seeds": [0, 1], "runs": [run(spec) for spec in specs]}
+
+    block = causes.block(
+        {
+            "batches": part(causes.batch_specs(None, [0, 1])),
+            "patience": part(causes.patient_specs(None, [0, 1])),
+        }
+    )
     dmi, ce = "70.5 ± 0.7 | 70.5 ± 0.7 | 70.5 ± 0.7", "90.5 ± 0.7 | 90.5 ± 0.7 | 90.5 ± 0.7"
     assert f"| DMI at uniform:0.5/1000 | {dmi} | 79.8 ± 2.9 |" in block
     assert f"| CE at uniform:0.8/10000 | {ce} | 69.9 ± 2.6 |" in block
     assert "without early stopping: 20.5 ± 0.7 % with β 30, best epochs 3, 3 of 400" in block
-    assert causes.block(None).startswith("Not measured yet")
+    assert block.startswith("Not measured yet: `python docs/measure_causes.py labels`.")
+
+
+def test_what_can_be_learned_is_what_right_labels_have_over_others(causes: Any) -> None:
+    block = causes.block({"labels": {"seeds": [{"seed": 7, "train": 0.19, "validation": 0.1}]}})
+    assert "only the difference, 1.11 points" in block
+    assert "| seed | 7 |" in block
+    assert "| train, points | 10.00 |" in block
+    assert "| validation, points | 0.00 |" in block
