@@ -13,6 +13,7 @@ from noiselimit.reproduce.figures.kept import Kept, keep, kept_file
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import append_rows, rows_path
+from noiselimit.reproduce.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -92,7 +93,7 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, t
     assert "| 87.0 ± 0.1 (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
     assert "So far 4 runs in 1 minute fill 2 of the paper's 228 cells" in content["results-head"]
     assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
-    assert "Standard deviations by 1000 bootstrap" in content["results-mnist"]
+    assert "Standard deviations of single seeds are by 1000 bootstrap" in content["results-mnist"]
     assert (
         "Fewer values of the grid than the paper's were run: LIMIT-L − S at uniform:0.8/48000"
         in (content["results-mnist"])
@@ -108,7 +109,7 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, t
 def test_what_falls_short_is_named(page: ModuleType, tmp_path: Path) -> None:
     content = written(page, tmp_path, row(test_accuracy=0.95), row(noise="none", p=0.0, test_accuracy=0.992))
     assert "1 of the 2 cells" in content["results-agreement"]
-    assert "LIMIT-L − S at uniform:0.8/48000: 95.0, −2.7, least 97.2" in content["results-agreement"]
+    assert "LIMIT-L − S at uniform:0.8/48000: 95.00, −2.7, least 97.16" in content["results-agreement"]
 
 
 FAILED_AT_ONCE: dict[str, Any] = {
@@ -236,14 +237,50 @@ def test_the_published_charts_are_drawn_from_the_files(page: ModuleType) -> None
 def test_a_cell_below_the_paper_s_shows_what_validation_could_see(page: ModuleType, tmp_path: Path) -> None:
     seen = {"p": 0.89, "validation_accuracy": 0.107, "test_accuracy": 0.18, "hyper": "beta=1"}
     missed = {"p": 0.89, "validation_accuracy": 0.106, "test_accuracy": 0.27, "best_epoch": 7}
-    content = written(page, tmp_path, row(**seen), row(**missed))["results-agreement"]
-    assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.0" in content
+    content = written(page, tmp_path / "one", row(**seen), row(**missed))["results-agreement"]
+    assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.00" in content
     assert line(content, "noisy validation, %") == "| noisy validation, % | 10.70 | 10.60 |"
-    assert line(content, "clean test, %") == "| clean test, % | 18.0 | 27.0 |"
-    assert line(content, "seed 0 (its epoch)") == "| seed 0 (its epoch) | 18.0 (100) | 27.0 (7) |"
+    of_seed = line(content, "test, seed 0 (its epoch)")
+    assert of_seed == "| test, seed 0 (its epoch) | 18.0 (100) | 27.0 (7) |"
+    assert "clean test" not in content, "one seed is its own mean"
     assert "are 0.11 points on labels with this noise" in content
     assert "a standard error of 0.28," in content
     assert "27.0 with β 10, is number 2 of 2 by validation" in content
+    more = [row(**{**seen, "seed": 1}), row(**{**missed, "seed": 1, "test_accuracy": 0.19})]
+    content = written(page, tmp_path / "two", row(**seen), row(**missed), *more)["results-agreement"]
+    assert line(content, "clean test, %") == "| clean test, % | 18.0 | 23.0 |"
+
+
+def test_of_a_large_grid_the_first_by_validation_and_the_best_are_shown(
+    page: ModuleType, tmp_path: Path
+) -> None:
+    values = [f"beta={beta:g} sigma={sigma:g}" for beta in (0, 1, 10) for sigma in (0.01, 0.03, 0.1, 0.3)]
+    rows = [
+        row(
+            method="limit-l+s", hyper=hyper, p=0.89, validation_accuracy=0.11 - i / 1e4, test_accuracy=i / 100
+        )
+        for i, hyper in enumerate(values)
+    ]
+    content = written(page, tmp_path, *rows)["results-agreement"]
+    assert "LIMIT-L + S at uniform:0.89/48000, by validation, 8 of 12 values:" in content
+    assert line(content, "noisy validation, %").endswith("| 10.95 | 10.94 | 10.89 |")
+    assert "11.0 with β 10, σ 0.3, is number 12 of 12" in content
+
+
+def test_whole_sizes_and_tables_are_named_as_such(page: ModuleType) -> None:
+    places_text = sys.modules["results_places"].places_text  # the fixture imported it
+    cells = {(cell.method, cell.problem): cell for cell in STUDIES["mnist"].cells}
+    small = [cells[method, f"uniform:{p}/1000"] for method in ("ce", "mae") for p in (0, 0.5, 0.8, 0.89)]
+    one, all_of_it = cells["fw", "uniform:0/1000"], [cell for key, cell in cells.items() if key[0] == "dmi"]
+    assert places_text(dict.fromkeys([*small, one, *all_of_it], "")) == (
+        "CE, MAE at n = 1,000; FW at uniform:0/1000; DMI at every problem"
+    )
+    assert places_text(dict.fromkeys([*small[:4], cells["ce", "uniform:0/48000"]], "")) == (
+        "CE at n = 1,000, uniform:0/48000"
+    )
+    assert places_text({small[0]: "seed 1", small[1]: ""}) == (
+        "CE at uniform:0/1000 (seed 1), uniform:0.5/1000"
+    )
 
 
 def test_other_methods_below_or_above_the_paper_s_are_named(page: ModuleType, tmp_path: Path) -> None:
@@ -251,7 +288,7 @@ def test_other_methods_below_or_above_the_paper_s_are_named(page: ModuleType, tm
     rows = [row(**usual, test_accuracy=0.5), row(**usual, p=0.5, test_accuracy=0.972)]
     content = written(page, tmp_path, *rows, row(method="mae", hyper="", test_accuracy=0.99))
     said = next(text for text in content["results-agreement"].splitlines() if "other methods" in text)
-    assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.0, −37.2, least 84.9." in said
+    assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.00, −37.2, least 84.91." in said
     assert said.endswith("1 are as far above the paper's: MAE at uniform:0.8/48000.")
 
 
