@@ -15,11 +15,24 @@ import argparse
 import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import torch
+from advantage import advantage
 from spread import spread_text
+
+from noiselimit import load_data, train
+from noiselimit.cohort.prepare import prepare
+from noiselimit.data.examples import DataSet
+from noiselimit.files import write_json
+from noiselimit.reproduce.paper import LABELS, paper_figure
+from noiselimit.reproduce.protocol import Protocol, protocol_for
+from noiselimit.reproduce.studies import Cell
+from noiselimit.spec import RunSpec
+from noiselimit.training import circumstances
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "causes.json"
@@ -28,67 +41,46 @@ LABEL_SEEDS = (0, 1, 2, 3, 4)
 SIZES = (64, 128, 256)
 FEW = {(1000, 0.5): ("ce", "mae", "fw", "dmi"), (10_000, 0.8): ("ce", "mae")}
 """n and share of wrong labels → methods with other sizes of a batch."""
-PATIENT = (48_000, 0.89, "limit-l")
-"""n, share of wrong labels and method of the cell without early stopping."""
+PATIENT = Cell("mnist", "uniform", 0.89, 48_000, "limit-l")
+"""The cell without early stopping."""
 
 
-def batch_specs(epochs: int | None, seeds: Sequence[int]) -> list[Any]:
+def batch_specs(protocol: Protocol, seeds: Sequence[int]) -> list[RunSpec]:
     """Methods without a predictor, each with every size of a batch."""
     return [
         spec
         for (n, p), methods in FEW.items()
         for method in methods
-        for spec in _grid(n, p, method, epochs, seeds, batch_size=list(SIZES))
+        for size in SIZES
+        for spec in Cell("mnist", "uniform", p, n, method).specs(seeds, replace(protocol, batch_size=size))
     ]
 
 
-def patient_specs(epochs: int | None, seeds: Sequence[int]) -> list[Any]:
+def patient_specs(protocol: Protocol, seeds: Sequence[int]) -> list[RunSpec]:
     """LIMIT-L to the last epoch, however long validation has not risen."""
-    from noiselimit.reproduce.protocol import protocol_for
-
-    return _grid(*PATIENT, epochs, seeds, patience=protocol_for("mnist", epochs=epochs).epochs)
+    return PATIENT.specs(seeds, replace(protocol, patience=protocol.epochs))
 
 
-def _grid(
-    n: int, p: float, method: str, epochs: int | None, seeds: Sequence[int], **changes: Any
-) -> list[Any]:
-    from noiselimit import grid
-    from noiselimit.reproduce.protocol import protocol_for
-
-    protocol = protocol_for("mnist", epochs=epochs)
-    usual = {
-        "network": protocol.network,
-        "train_size": protocol.train_sizes[n],
-        "epochs": protocol.epochs,
-        "patience": protocol.patience,
-        **{name: list(values) for name, values in protocol.grids[method].items()},
-    }
-    return list(grid(method=method, noise=f"uniform:{p}", seed=list(seeds), **{**usual, **changes}))
-
-
-def right_labels(data: Any) -> dict[str, Any]:
-    """Shares of right labels among those that the runs of the patient cell train and validate on."""
-    from noiselimit.cohort.prepare import prepare_all
-
-    prepared = prepare_all(_grid(*PATIENT[:2], "ce", None, LABEL_SEEDS), data)
+def right_labels(data: DataSet, seeds: Sequence[int] = LABEL_SEEDS) -> dict[str, Any]:
+    """Shares of right labels among those that runs of the patient cell train and validate on."""
+    protocol = protocol_for("mnist")
+    found = []
+    for seed in seeds:
+        run = prepare(PATIENT.specs([seed])[0], data)
+        right = run.examples.labels == run.examples.clean_labels
+        shares = {"train": right[run.split.train], "validation": right[run.split.validation]}
+        found.append({"seed": seed, **{name: float(own.mean()) for name, own in shares.items()}})
     return {
-        "seeds": [
-            {
-                "seed": seed,
-                "train": float((run.examples.labels == run.examples.clean_labels)[run.split.train].mean()),
-                "validation": float(
-                    (run.examples.labels == run.examples.clean_labels)[run.split.validation].mean()
-                ),
-            }
-            for seed, run in zip(LABEL_SEEDS, prepared, strict=True)
-        ]
+        "p": PATIENT.p,
+        "n": protocol.train_examples(PATIENT.n),
+        "classes": protocol.classes,
+        **circumstances(torch.device("cpu")),
+        "seeds": found,
     }
 
 
-def trained(specs: Sequence[Any], data: Any, device: str) -> dict[str, Any]:
+def trained(specs: Sequence[RunSpec], data: DataSet, device: str) -> dict[str, Any]:
     """Train; one line per run."""
-    from noiselimit import train
-
     with tempfile.TemporaryDirectory() as folder:
         runs = train(specs, data, out=folder, device=device)
     return {
@@ -98,7 +90,7 @@ def trained(specs: Sequence[Any], data: Any, device: str) -> dict[str, Any]:
         "seeds": sorted({spec.seed for spec in specs}),
         "runs": [
             {
-                "n": run.spec.train_size or PATIENT[0],
+                "n": run.spec.train_size or PATIENT.n,
                 "method": run.spec.method,
                 "value": run.spec.hyper.get("beta", run.spec.learning_rate),
                 "batch_size": run.spec.batch_size,
@@ -142,24 +134,23 @@ def command_of(part: str) -> str:
 
 
 def _labels(results: dict[str, Any]) -> str:
-    _, p, _ = PATIENT
+    p, classes, seeds = results["p"], results["classes"], results["seeds"]
     lines = [
-        f"**The draw of the noise.** With p = {p:g} a label is right with probability {1 - p:.4f} and one of "
-        f"nine others with {p / 9:.4f} each: only the difference, {100 * (1 - 10 * p / 9):.2f} points, can "
-        "be learned or seen in validation. How much of it each seed's labels have:",
+        f"**The draw of the noise.** With p = {p:g} a label is right with probability {1 - p:.4f} and any "
+        f"one of the others with {p / (classes - 1):.4f}: only the difference, "
+        f"{100 * advantage(1 - p, classes):.2f} points, can be learned or seen in validation. How much of it "
+        f"each seed's labels have, for n = {results['n']:,}:",
         "",
-        "| seed | " + " | ".join(str(one["seed"]) for one in results["seeds"]) + " |",
-        "| --- |" + " ---: |" * len(results["seeds"]),
+        "| seed | " + " | ".join(str(one["seed"]) for one in seeds) + " |",
+        "| --- |" + " ---: |" * len(seeds),
     ]
     for name in ("train", "validation"):
-        excess = [100 * (one[name] - (1 - one[name]) / 9) for one in results["seeds"]]
-        lines.append(f"| {name}, points | " + " | ".join(f"{points:.2f}" for points in excess) + " |")
+        points = [100 * advantage(one[name], classes) for one in seeds]
+        lines.append(f"| {name}, points | " + " | ".join(f"{point:.2f}" for point in points) + " |")
     return "\n".join([*lines, "", f"By {command_of('labels')}."])
 
 
 def _batches(results: dict[str, Any]) -> str:
-    from noiselimit.reproduce.paper import LABELS, paper_figure
-
     lines = [
         "**The size of a batch.** The paper names none, and with few examples and many wrong labels, when "
         "memorising begins depends on it:",
@@ -177,16 +168,13 @@ def _batches(results: dict[str, Any]) -> str:
 
 
 def _patience(results: dict[str, Any]) -> str:
-    from noiselimit.reproduce.paper import LABELS
-
-    n, p, method = PATIENT
     patient = chosen(results)
     epochs = ", ".join(str(run["best_epoch"]) for run in patient)
     return (
         "**Early stopping.** Patience may end a run, whose validation labels say next to nothing, before it "
-        f"has learned. {LABELS[method]} at uniform:{p:g}/{n} without early stopping: {_accuracy(patient)} % "
-        f"with β {patient[0]['value']:g}, best epochs {epochs} of {results['epochs']}.\n\n"
-        + _how("patience", results)
+        f"has learned. {LABELS[PATIENT.method]} at {PATIENT.problem} without early stopping: "
+        f"{_accuracy(patient)} % with β {patient[0]['value']:g}, best epochs {epochs} of "
+        f"{results['epochs']}.\n\n" + _how("patience", results)
     )
 
 
@@ -203,9 +191,6 @@ def _accuracy(runs: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Measure the parts that are asked for."""
-    from noiselimit import load_data
-    from noiselimit.files import write_json
-
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -217,11 +202,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     data = load_data("mnist", options.data_dir)
+    protocol = protocol_for("mnist", epochs=options.epochs)
     for part in options.parts:
         if part == "labels":
             found = right_labels(data)
         else:
-            specs = {"batches": batch_specs, "patience": patient_specs}[part](options.epochs, options.seed)
+            specs = {"batches": batch_specs, "patience": patient_specs}[part](protocol, options.seed)
             found = trained(specs, data, options.device)
         write_json(options.out, {**stored(options.out), part: found})
 

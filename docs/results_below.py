@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean
 
+from advantage import advantage
 from results_numbers import Measured, signed, value_text
+from results_places import places_text
 
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.cells import cell_rows
@@ -43,7 +45,7 @@ def in_sight(result: CellResult) -> tuple[float, float]:
     protocol, p = protocol_for(result.cell.data), result.cell.p or 0.0
     examples = protocol.full_size // 4 * len(result.compared_seeds)  # a fifth of all is held out
     share = result.validation_accuracy / 100
-    return 1 - p - p / (protocol.classes - 1), 100 * sqrt(share * (1 - share) / examples)
+    return advantage(1 - p, protocol.classes), 100 * sqrt(share * (1 - share) / examples)
 
 
 def explained(result: CellResult, measured: Measured) -> str:
@@ -52,11 +54,12 @@ def explained(result: CellResult, measured: Measured) -> str:
     point, error = in_sight(result)
     tests = {value: _mean(rows, "test_accuracy") for value, rows in values.items()}
     best = max(tests, key=lambda value: tests[value])
-    shown = list(values)[:SHOWN] if best in list(values)[:SHOWN] else [*list(values)[: SHOWN - 1], best]
+    shown = list(dict.fromkeys([*list(values)[:SHOWN], best]))
+    rest = "" if len(shown) == SHOWN else " and the best on the test examples"
     seen = [f"{_mean(values[value], 'validation_accuracy'):.2f}" for value in shown]
     lines = [
         f"{LABELS[result.cell.method]} at {result.cell.problem}, by validation"
-        f"{'' if len(shown) == len(values) else f', {len(shown)} of {len(values)} values'}:",
+        f"{'' if len(shown) == len(values) else f', the first {SHOWN} of {len(values)} values{rest}'}:",
         "",
         "| | " + " | ".join(value_text(value) for value in shown) + " |",
         "| --- |" + " ---: |" * len(shown),
@@ -73,9 +76,9 @@ def explained(result: CellResult, measured: Measured) -> str:
         lines.append(_line(f"test, seed {seed} (its epoch)", cells))
     lines += [
         "",
-        f"Ten points of test accuracy are {10 * point:.2f} points on labels with this noise. The means of "
-        f"validation above have a standard error of {error:.2f}, and each is of the best of hundreds of "
-        f"epochs. The highest mean test accuracy of the grid, {tests[best]:.1f} with {value_text(best)}, is "
+        f"Ten points of test accuracy are {10 * point:.2f} points on labels with this noise. The validation "
+        f"accuracies above have a standard error of {error:.2f}, and each is of the best of hundreds of "
+        f"epochs. The highest test accuracy of the grid, {tests[best]:.1f} with {value_text(best)}, is "
         f"number {list(values).index(best) + 1} of {len(values)} by validation.",
     ]
     return "\n".join(lines)
@@ -93,7 +96,7 @@ def others(results: Sequence[CellResult]) -> str:
     ]
     said = f"- MNIST, other methods: {len(below)} of {len(known)} cells are below that line"
     said += f": {listed(below)}." if below else "."
-    places = ", ".join(f"{LABELS[one.cell.method]} at {one.cell.problem}" for one in above)
+    places = places_text({one.cell: "" for one in above})
     return said + (f" {len(above)} are as far above the paper's: {places}." if above else "")
 
 

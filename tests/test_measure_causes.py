@@ -4,8 +4,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from noiselimit.data.examples import DataSet, Examples
+from noiselimit.reproduce.protocol import protocol_for
+
+PROTOCOL = protocol_for("mnist")
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
@@ -19,10 +24,10 @@ def causes(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_every_problem_has_its_runs(causes: Any) -> None:
-    few = causes.batch_specs(None, [0])
+    few = causes.batch_specs(PROTOCOL, [0])
     assert {spec.batch_size for spec in few} == {64, 128, 256}
     assert len(few) == 3 * (1 + 1 + 1 + 4) + 3 * 2
-    assert [spec.patience for spec in causes.patient_specs(None, [0])] == [400] * 8
+    assert [spec.patience for spec in causes.patient_specs(PROTOCOL, [0])] == [400] * 8
 
 
 def test_tables_show_what_validation_chose(causes: Any) -> None:
@@ -45,8 +50,8 @@ def test_tables_show_what_validation_chose(causes: Any) -> None:
 
     block = causes.block(
         {
-            "batches": part(causes.batch_specs(None, [0, 1])),
-            "patience": part(causes.patient_specs(None, [0, 1])),
+            "batches": part(causes.batch_specs(PROTOCOL, [0, 1])),
+            "patience": part(causes.patient_specs(PROTOCOL, [0, 1])),
         }
     )
     dmi, ce = "70.5 ± 0.7 | 70.5 ± 0.7 | 70.5 ± 0.7", "90.5 ± 0.7 | 90.5 ± 0.7 | 90.5 ± 0.7"
@@ -57,8 +62,22 @@ def test_tables_show_what_validation_chose(causes: Any) -> None:
 
 
 def test_what_can_be_learned_is_what_right_labels_have_over_others(causes: Any) -> None:
-    block = causes.block({"labels": {"seeds": [{"seed": 7, "train": 0.19, "validation": 0.1}]}})
+    seeds = [{"seed": 7, "train": 0.19, "validation": 0.1}]
+    block = causes.block({"labels": {"p": 0.89, "n": 48_000, "classes": 10, "seeds": seeds}})
     assert "only the difference, 1.11 points" in block
     assert "| seed | 7 |" in block
     assert "| train, points | 10.00 |" in block
     assert "| validation, points | 0.00 |" in block
+
+
+def test_shares_of_right_labels_are_those_of_the_seed_s_noise(causes: Any) -> None:
+    names = tuple("0123456789")
+    examples = Examples(np.ones((50_000, 2), np.float32), np.arange(50_000) % 10, names)
+    data = DataSet("flat", examples, test=examples)
+    found = causes.right_labels(data, [0, 1])
+    assert found["n"] == 48_000
+    first, second = found["seeds"]
+    assert first["train"] != second["train"]
+    for one in (first, second):
+        assert one["train"] == pytest.approx(0.11, abs=0.006)
+        assert one["validation"] == pytest.approx(0.11, abs=0.012)
