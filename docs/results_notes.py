@@ -49,15 +49,18 @@ def _by_most(results: Sequence[CellResult], what: Callable[[CellResult], str]) -
 
 
 def _screens(results: Sequence[CellResult]) -> list[str]:
-    found: dict[int, list[CellResult]] = {}
-    for result in results:
-        if result.screen_epochs is not None:
-            found.setdefault(result.screen_epochs, []).append(result)
-    return [
-        f"Other values of the grid than the chosen one were compared after at most {limit} epochs: "
-        f"{_listed(where, results)}."
-        for limit, where in sorted(found.items())
-    ]
+    """Which values were compared with the chosen one after how many epochs."""
+    where = {result.cell: _limits_text(result.screened) for result in results if result.screened}
+    what = "Other values of the grid than the chosen one were compared after fewer epochs"
+    return [f"{what}: {places_text(where)}."] if where else []
+
+
+def _limits_text(screened: Sequence[tuple[str, int]]) -> str:
+    """'β 0, β 30 after 8; β 1 after 24'."""
+    values: dict[int, list[str]] = {}
+    for value, limit in screened:
+        values.setdefault(limit, []).append(value_text(value))
+    return "; ".join(f"{', '.join(own)} after {limit}" for limit, own in sorted(values.items()))
 
 
 def _of_runs(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> list[str]:

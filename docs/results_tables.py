@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from results_notes import notes
 from results_numbers import NAMES, Measured, hours_text, signed
+from results_screens import screens
 from results_time import AUTHORS, author_ratio
 
 from noiselimit.reproduce.paper import LABELS, paper_figure
@@ -60,11 +61,10 @@ def study_tables(data: str, measured: Measured) -> str:
         titles = [_column(problem, heading) for problem in problems]
         methods = [method for method in LABELS if method in STUDIES[data].methods]
         parts += [f"**{heading}**", "", *_table(problems, titles, methods, measured), ""]
-    noted = notes(
-        [result for cell, result in measured.results.items() if cell.data == data],
-        {cell: runs for cell, runs in measured.failed.items() if cell.data == data},
-    )
-    return "\n".join([*parts, noted])
+    results = [result for cell, result in measured.results.items() if cell.data == data]
+    failed = {cell: runs for cell, runs in measured.failed.items() if cell.data == data}
+    parts.append(notes(results, failed))
+    return "\n\n".join(["\n".join(parts), *screens(results, measured)])
 
 
 def _groups(cells: Sequence[Cell]) -> dict[str, list[Problem]]:

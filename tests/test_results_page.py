@@ -180,7 +180,30 @@ def test_other_limits_of_epochs_are_stated(page: ModuleType, tmp_path: Path) -> 
     screened = row(method="limit-g", hyper="beta=3", validation_accuracy=0.1, epochs=20, epochs_run=20)
     said = written(page, tmp_path, *rows, screened)["results-mnist"]
     assert "At most 400 epochs. At most 50 epochs: CE at uniform:0.8/48000." in said
-    assert "compared after at most 20 epochs: LIMIT-G − S at uniform:0.8/48000." in said
+    assert "compared after fewer epochs: LIMIT-G − S at uniform:0.8/48000 (β 3 after 20)." in said
+
+
+def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(page: ModuleType, tmp_path: Path) -> None:
+    short = {"method": "limit-g", "epochs": 8, "epochs_run": 8, "best_epoch": 8, "test_accuracy": 0.4}
+    rows = [
+        row(method="limit-g"),
+        row(**short, hyper="beta=10", validation_accuracy=0.11),
+        row(**short, hyper="beta=3", validation_accuracy=0.12),
+        row(**short, hyper="beta=3", seed=1, validation_accuracy=0.5),
+        row(**short, hyper="beta=7", validation_accuracy=0.6),
+    ]
+    said = written(page, tmp_path, *rows)["results-mnist"]
+    _, _, table = said.partition("LIMIT-G − S at uniform:0.8/48000, noisy validation")
+    assert table.splitlines()[2:] == [
+        "| | β 3 | β 10 |",
+        "| --- | ---: | ---: |",
+        "| 8 epochs | 12.0 (40.0 at 8) | 11.0 (40.0 at 8) |",
+        "| 400 epochs |  | 19.8 (97.6 at 100) |",
+        "",
+        "After 8 epochs validation prefers β 3, in the end β 10.",
+    ]
+    whole = written(page, tmp_path, row(method="limit-g", hyper="beta=3", validation_accuracy=0.1))
+    assert "noisy validation (" not in whole["results-mnist"]
 
 
 def test_time_is_compared_with_the_authors(page: ModuleType, tmp_path: Path) -> None:

@@ -68,6 +68,18 @@ def test_a_figure_is_drawn_from_the_runs_there_are_without_training(command):
     assert Path("here/figures/beta-sweep.svg").is_file()
 
 
+def test_values_that_no_grid_has_are_refused(command):
+    cells = ("reproduce", "mnist", "--cells", "uniform:0.8/48000", "--methods", "limit-g", "--seeds", "0")
+    plan = command(*cells, "--values", "beta=10,beta=30", "--plan", "--out", "here")
+    assert "2 of 2 runs are left: –" in plan.out
+    answer = command(*cells, "--values", "beta=11", "--plan", "--out", "here")
+    assert answer.code == 2
+    assert answer.err.splitlines()[0].startswith("noiselimit: unknown value of these grids 'beta=11'")
+    answer = command("reproduce", "beta-sweep", "--values", "beta=10", "--plan", "--out", "here")
+    assert answer.code == 2
+    assert "values is given, but 'beta-sweep' is a figure: leave it out." in answer.err
+
+
 def test_finalists_need_a_screen(command):
     cells = ("--cells", "uniform:0.8/48000", "--methods", "ce,limit-g,limit-l", "--finalists", "2", "--plan")
     append_rows(rows_path(Path("here"), "mnist"), [row()])

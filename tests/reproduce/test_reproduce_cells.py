@@ -112,8 +112,13 @@ def test_a_screen_of_fewer_epochs_is_stated(figure_row):
         figure_row(hyper="beta=1", epochs=15, epochs_run=12),
     ]
     result = cell_result(CELL, rows)
-    assert (result.epochs, result.screen_epochs) == (150, 15)
-    assert cell_result(CELL, [rows[0], rows[2]]).screen_epochs is None
+    assert (result.epochs, result.screened) == (150, (("beta=3", 15),))
+    assert cell_result(CELL, [rows[0], rows[2]]).screened == ()
+
+
+def test_a_limit_that_ended_no_run_is_none(figure_row):
+    assert cell_result(CELL, [figure_row(epochs=150, epochs_run=140)]).epochs == 400
+    assert cell_result(CELL, [figure_row(epochs=150, epochs_run=150)]).epochs == 150
 
 
 def test_without_noise_a_row_serves_every_table(figure_row):

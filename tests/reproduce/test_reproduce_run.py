@@ -12,6 +12,7 @@ from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError, Notice
 from noiselimit.reproduce import hearing, run
 from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows_file import read_rows, rows_path
@@ -55,6 +56,17 @@ def test_every_run_becomes_a_row_parents_too_and_is_not_run_again(tmp_path, digi
     assert told[-1][1] == pytest.approx(1.0)
     assert cohorts_of(["ce", "fw", "limit-l"], rows) == []
     assert {path.name[:3] for path in (tmp_path / "runs").iterdir()} == {"ce-"}
+
+
+def test_what_figures_have_of_a_parent_is_left_as_it_was(tmp_path, digits):
+    way, place = Way(tmp_path / "runs", "cpu", threads=1), {"problems": ("uniform:0.8/48000",)}
+    run_cohorts(cohorts_of(["fw"], **place), QUICK, digits, tmp_path / "out", way)
+    curves = kept_file(tmp_path / "out", "curves")
+    before = [one for one in read_kept(curves) if one.row.method == "ce"]
+    assert before[0].row.seconds > 0
+    rows = read_rows(rows_path(tmp_path / "out", "mnist"))
+    run_cohorts(cohorts_of(["dmi"], rows, **place), QUICK, digits, tmp_path / "out", way)
+    assert [one for one in read_kept(curves) if one.row.method == "ce"] == before
 
 
 def test_a_call_stops_in_time_and_the_next_goes_on_from_there(tmp_path, digits, monkeypatch):

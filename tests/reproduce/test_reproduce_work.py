@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from noiselimit.errors import InputError
 from noiselimit.reproduce.budget import in_budget, next_cohort
 from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.estimate import cohort_seconds, expected_epochs
@@ -12,7 +13,7 @@ from noiselimit.reproduce.parents import place_of
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.speed import Load, find_speed
 from noiselimit.reproduce.studies import STUDIES, chosen_cells
-from noiselimit.reproduce.work import all_tasks, finalists, missing_tasks
+from noiselimit.reproduce.work import all_tasks, finalists, missing_tasks, tasks_with
 
 RESULTS = Path(__file__).parents[2] / "results"
 MNIST = protocol_for("mnist")
@@ -118,6 +119,18 @@ def test_what_fits_into_a_budget(speed):
     assert in_budget(long, 240.0) == {0: "whole", 2: "whole"}
 
 
+def test_values_choose_from_the_grids_that_have_them():
+    tasks = tasks_of(["ce", "limit-l", "limit-l+s", "dmi"], ["uniform:0.8/48000"])
+    of_grids = [task.hyper for task in tasks_with(tasks, ["beta=3", "beta=30", "sigma=0.1"])]
+    rates = [f"learning_rate={rate}" for rate in ("0.001", "0.0001", "1e-05", "1e-06")]
+    assert sorted(of_grids) == sorted(
+        ["", *rates, "beta=3", "beta=30", "beta=3 sigma=0.1", "beta=30 sigma=0.1"]
+    )
+    assert len(tasks_with(tasks, ["sigma=0.1"])) == 1 + 4 + 8 + 8
+    with pytest.raises(InputError, match=r"unknown value of these grids 'beta=7': did you mean 'beta="):
+        tasks_with(tasks, ["beta=3", "beta=7"])
+
+
 def test_finalists_are_the_best_so_far_of_each_cell(figure_row):
     tasks = tasks_of(["limit-l", "ce"], ["uniform:0.8/48000"])
     rows = [
@@ -197,7 +210,10 @@ def test_how_soon_runs_stop_is_learned_from_rows(figure_row):
     one = tasks_of(["limit-l"], ["uniform:0.8/48000"])[:1]
     assert expected_epochs(one, []) == [240]
     assert expected_epochs(one, [figure_row(epochs_run=180), figure_row(epochs_run=220)]) == [200]
-    assert expected_epochs(one, [figure_row(method="ce", hyper="", epochs_run=130)]) == [130]
+    assert expected_epochs(one, [figure_row(method="limit-g", epochs_run=130)]) == [130]
+    assert expected_epochs(one, [figure_row(method="ce", hyper="", epochs_run=130)]) == [240]
+    assert expected_epochs(one, [figure_row(epochs=150, epochs_run=140)]) == [140]
+    assert expected_epochs(one, [figure_row(epochs=150, epochs_run=150)]) == [240]
     assert expected_epochs(one, [figure_row(n=1000, epochs_run=130)]) == [240]
 
 

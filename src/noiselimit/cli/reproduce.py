@@ -105,6 +105,9 @@ def run(
     cells: Annotated[
         str | None, names("Problems of the table, such as uniform:0.8/10000 or pair:0.4. [default: all]")
     ] = None,
+    values: Annotated[
+        str | None, names("Values of the grids, such as beta=10,beta=30. [default: all]")
+    ] = None,
     epochs: Annotated[
         int | None,
         typer.Option(
@@ -151,6 +154,7 @@ def run(
         seeds=None if seeds is None else whole_numbers("seeds", seeds),
         methods=None if methods is None else several("methods", methods),
         problems=None if cells is None else several("cells", cells),
+        values=None if values is None else several("values", values),
         epochs=epochs,
         finalists=finalists,
         budget_minutes=budget_minutes,

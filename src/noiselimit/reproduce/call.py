@@ -18,7 +18,7 @@ from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.speed import Speed, find_speed
 from noiselimit.reproduce.studies import STUDIES, Cell, Study, chosen_cells
 from noiselimit.reproduce.wanted import Wanted
-from noiselimit.reproduce.work import Task, all_tasks, finalists, missing_tasks
+from noiselimit.reproduce.work import Task, all_tasks, finalists, missing_tasks, tasks_with
 from noiselimit.training import circumstances
 
 
@@ -78,6 +78,8 @@ def _table_plan(study: Study, wanted: Wanted, speed: Speed | None) -> Plan:
     rows = read_rows(rows_path(wanted.out, study.data))
     cells = chosen_cells(study, wanted.methods, wanted.problems)
     tasks = all_tasks(cells, range(protocol.seeds) if wanted.seeds is None else wanted.seeds, protocol)
+    if wanted.values is not None:
+        tasks = tasks_with(tasks, wanted.values)
     if wanted.finalists is not None:
         _require_screen(tasks, rows, protocol)
         tasks = finalists(tasks, rows, protocol, wanted.finalists)

@@ -32,9 +32,9 @@ class CellResult:
     gap_auc: float | None
     """Mean over the seeds of the chosen value."""
     epochs: int
-    """The limit of epochs of the chosen value, the lowest where seeds differ."""
-    screen_epochs: int | None
-    """The lower limit under which other values were compared with it; None: all had the same."""
+    """The lowest limit that ended a run of the chosen value; the protocol's where none did."""
+    screened: tuple[tuple[str, int], ...]
+    """Values that were compared with it after fewer epochs than might have changed them, and how many."""
     epochs_run: float
     """Mean over the seeds of the chosen value."""
     seconds: float

@@ -26,8 +26,10 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
     own = sorted((row for row in by_value[chosen] if row.has_result), key=lambda row: row.seed)
     accuracies = [100 * (row.test_accuracy or 0.0) for row in own]
     compared = [row for value in found.ranked for row in by_value[value] if row.has_result]
-    epochs = min(row.epochs for row in own)
-    limits = [row.epochs for row in compared if not row.is_exhausted and row.epochs < epochs]
+    epochs = min((row.epochs for row in own if not row.is_exhausted), default=protocol.epochs)
+    screened = {
+        row.hyper: row.epochs for row in compared if row.seed in found.seeds and not row.serves(epochs)
+    }
     areas = [row.gap_auc for row in own if row.gap_auc is not None]
     everything = [row for of_value in by_value.values() for row in of_value]
     return CellResult(
@@ -40,7 +42,7 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
         validation_accuracy=100 * fmean(row.validation_accuracy or 0.0 for row in own),
         gap_auc=fmean(areas) if areas else None,
         epochs=epochs,
-        screen_epochs=min(limits, default=None),
+        screened=tuple(screened.items()),
         epochs_run=fmean(row.epochs_run for row in own),
         seconds=sum(row.seconds for row in everything),
         values_run=len(by_value),

@@ -12,10 +12,11 @@ from noiselimit.data.examples import DataSet
 from noiselimit.errors import Notice
 from noiselimit.reproduce.clearing import mark_recorded
 from noiselimit.reproduce.cohorts import Cohort
-from noiselimit.reproduce.figures.harvest import harvest
+from noiselimit.reproduce.figures.harvest import harvest, is_lacking
 from noiselimit.reproduce.parents import is_parent
 from noiselimit.reproduce.protocol import Protocol, protocol_for
 from noiselimit.reproduce.result import Places, make_row
+from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
 from noiselimit.reproduce.shares import Shares
 from noiselimit.runs import Run, load_run
@@ -82,7 +83,8 @@ class News:
         return self._way.seconds_left < LAST_SECONDS
 
     def _end(self, run: Run, folder: Path) -> None:
-        share = self._shares.of_found if folder.name in self._found else self._shares.of_ended
+        was_there = folder.name in self._found
+        share = self._shares.of_found if was_there else self._shares.of_ended
         seconds = share(run.spec.hash)
         place = self._places.find(run.spec)
         row = make_row(place, run.spec, run.metrics, self._protocol, seconds, self._commit)
@@ -91,10 +93,14 @@ class News:
             self._known.add((row.key, row.epochs))
         if self._places.is_task(run.spec):
             self.ended, self.failed = self.ended + 1, self.failed + run.failed
+        if not was_there or is_lacking(row, self._out):  # what they have says how long it took
+            self._harvest(row, run)
+        if not is_parent(run.spec, self._protocol):
+            mark_recorded(folder)
+
+    def _harvest(self, row: ResultRow, run: Run) -> None:
         try:
             harvest(row, run, self._data, self._out, find_device(self._way.device))
         except Exception as error:  # hours of training shall not be lost for a picture
             what = f"{type(error).__name__}: {error}"
             warnings.warn(f"figures have nothing of run {run.path} ({what}).", Notice, stacklevel=2)
-        if not is_parent(run.spec, self._protocol):
-            mark_recorded(folder)

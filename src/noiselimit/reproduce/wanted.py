@@ -20,6 +20,8 @@ class Wanted:
     seeds: Sequence[int] | None = None
     methods: Sequence[str] | None = None
     problems: Sequence[str] | None = None
+    values: Sequence[str] | None = None
+    """Of the grids, such as 'beta=30'."""
     epochs: int | None = None
     finalists: int | None = None
     budget_minutes: float | None = None
@@ -35,7 +37,7 @@ class Wanted:
     def __post_init__(self) -> None:
         if self.name not in STUDIES and self.name not in FIGURES:
             raise unknown("table or figure", self.name, [*STUDIES, *FIGURES])
-        for name in ("seeds", "methods", "problems", "finalists") if self.name in FIGURES else ():
+        for name in ("seeds", "methods", "problems", "values", "finalists") if self.name in FIGURES else ():
             if getattr(self, name) is not None:
                 option = "cells" if name == "problems" else name
                 raise InputError(f"{option} is given, but '{self.name}' is a figure: leave it out.")

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from noiselimit.errors import unknown
 from noiselimit.reproduce.cells import cell_rows, spec_hyper
 from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.protocol import Protocol
@@ -38,6 +39,23 @@ def all_tasks(cells: Iterable[Cell], seeds: Iterable[int], protocol: Protocol) -
     return list(found.values())
 
 
+def tasks_with(tasks: Iterable[Task], values: Iterable[str]) -> list[Task]:
+    """Those that have one of these values, such as 'beta=30', of each hyper-parameter that is named.
+
+    What is not searched, or by other hyper-parameters alone, stays.
+    """
+    tasks, wanted = list(tasks), set(values)
+    known = {value for task in tasks for value in task.hyper.split()}
+    for value in sorted(wanted - known):
+        raise unknown("value of these grids", value, known)
+    named = {_name(value) for value in wanted}
+    return [
+        task
+        for task in tasks
+        if all(value in wanted or _name(value) not in named for value in task.hyper.split())
+    ]
+
+
 def missing_tasks(tasks: Iterable[Task], rows: Iterable[ResultRow], protocol: Protocol) -> list[Task]:
     """Those that no row is of with as many epochs, or with as many as it wanted."""
     known = {row.key: row for row in current_rows(rows)}
@@ -65,3 +83,7 @@ def finalists(tasks: Iterable[Task], rows: Sequence[ResultRow], protocol: Protoc
         if not wanted[task.cell] or task.hyper in wanted[task.cell]:
             kept.append(task)
     return kept
+
+
+def _name(value: str) -> str:
+    return value.partition("=")[0]

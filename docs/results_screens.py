@@ -1,0 +1,76 @@
+"""Grids of which not every value had the same epochs, in docs/results.md: what each gave after how many."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from results_numbers import Measured, value_text
+
+from noiselimit.reproduce.cell_result import CellResult
+from noiselimit.reproduce.cells import grid_values, is_of
+from noiselimit.reproduce.comparison import compare
+from noiselimit.reproduce.paper import LABELS
+from noiselimit.reproduce.protocol import protocol_for
+from noiselimit.reproduce.rows import ResultRow
+
+ByValue = Mapping[str, Sequence[ResultRow]]
+
+
+def screens(results: Sequence[CellResult], measured: Measured) -> list[str]:
+    """A table for each cell with a screen."""
+    return [
+        _screen(result, by_limit(result, measured.rows[result.cell.data]))
+        for result in results
+        if result.screened
+    ]
+
+
+def by_limit(result: CellResult, rows: Sequence[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]:
+    """Limit of epochs → value of the grid → its rows, of the seeds that the values have in common."""
+    protocol = protocol_for(result.cell.data)
+    values = grid_values(result.cell, protocol)
+    found: dict[int, dict[str, list[ResultRow]]] = {}
+    for row in rows:
+        of_grid = row.hyper in values and row.seed in result.compared_seeds and row.has_result
+        if of_grid and is_of(result.cell, row) and row.network == protocol.network:
+            found.setdefault(row.epochs, {}).setdefault(row.hyper, []).append(row)
+    return dict(sorted(found.items()))
+
+
+def _screen(result: CellResult, limits: Mapping[int, ByValue]) -> str:
+    shown = [
+        value
+        for value in grid_values(result.cell, protocol_for(result.cell.data))
+        if any(value in own for own in limits.values())
+    ]
+    lines = [
+        f"{LABELS[result.cell.method]} at {result.cell.problem}, noisy validation (clean test at that epoch) "
+        "in %, by the epochs that runs were allowed:",
+        "",
+        "| | " + " | ".join(map(value_text, shown)) + " |",
+        "| --- |" + " ---: |" * len(shown),
+    ]
+    for limit, own in limits.items():
+        cells = [_cell(own[value]) if value in own else "" for value in shown]
+        lines.append(f"| {limit} epochs | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", _lesson(result, limits)]).rstrip()
+
+
+def _cell(rows: Sequence[ResultRow]) -> str:
+    epoch = fmean(row.best_epoch for row in rows)
+    return f"{_mean(rows, 'validation_accuracy')} ({_mean(rows, 'test_accuracy')} at {epoch:.0f})"
+
+
+def _mean(rows: Sequence[ResultRow], name: str) -> str:
+    return f"{100 * fmean(getattr(row, name) or 0.0 for row in rows):.1f}"
+
+
+def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> str:
+    """Whether the shortest runs alone would have chosen the same."""
+    shortest = min(limits)
+    preferred = compare(limits[shortest])
+    if preferred is None or preferred.ranked[0] == result.hyper:
+        return ""
+    return (
+        f"After {shortest} epochs validation prefers {value_text(preferred.ranked[0])}, in the end "
+        f"{value_text(result.hyper)}."
+    )
