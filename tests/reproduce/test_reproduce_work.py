@@ -129,6 +129,8 @@ def test_values_choose_from_the_grids_that_have_them():
     assert len(tasks_with(tasks, ["sigma=0.1"])) == 1 + 4 + 8 + 8
     with pytest.raises(InputError, match=r"unknown value of these grids 'beta=7': did you mean 'beta="):
         tasks_with(tasks, ["beta=3", "beta=7"])
+    with pytest.raises(InputError, match="values is given, but the methods asked for search nothing"):
+        tasks_with(tasks_of(["ce"]), ["beta=3"])
 
 
 def test_finalists_are_the_best_so_far_of_each_cell(figure_row):

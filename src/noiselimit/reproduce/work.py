@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from noiselimit.errors import unknown
+from noiselimit.errors import InputError, unknown
 from noiselimit.reproduce.cells import cell_rows, spec_hyper
 from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.protocol import Protocol
@@ -46,8 +46,10 @@ def tasks_with(tasks: Iterable[Task], values: Iterable[str]) -> list[Task]:
     """
     tasks, wanted = list(tasks), set(values)
     known = {value for task in tasks for value in task.hyper.split()}
-    for value in sorted(wanted - known):
-        raise unknown("value of these grids", value, known)
+    if not known:
+        raise InputError("values is given, but the methods asked for search nothing: leave it out.")
+    if strange := sorted(wanted - known):
+        raise unknown("value of these grids", strange[0], known)
     named = {_name(value) for value in wanted}
     return [
         task
