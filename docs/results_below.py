@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from math import sqrt
-from statistics import fmean
 
 from advantage import advantage
-from results_numbers import Measured, signed, value_text
+from results_numbers import Measured, mean_percent, signed, value_text
 from results_places import places_text
 
 from noiselimit.reproduce.cell_result import CellResult
@@ -34,7 +33,7 @@ def grid_of(result: CellResult, measured: Measured) -> dict[str, list[ResultRow]
         own = [row for row in rows if row.has_result and row.seed in result.compared_seeds]
         if len(own) == len(result.compared_seeds):
             found[value] = sorted(own, key=lambda row: row.seed)
-    return dict(sorted(found.items(), key=lambda one: -_mean(one[1], "validation_accuracy")))
+    return dict(sorted(found.items(), key=lambda one: -mean_percent(one[1], "validation_accuracy")))
 
 
 def in_sight(result: CellResult) -> tuple[float, float]:
@@ -52,11 +51,11 @@ def explained(result: CellResult, measured: Measured) -> str:
     """The grid of a cell by rank, and whether validation can tell its values apart."""
     values = grid_of(result, measured)
     point, error = in_sight(result)
-    tests = {value: _mean(rows, "test_accuracy") for value, rows in values.items()}
+    tests = {value: mean_percent(rows, "test_accuracy") for value, rows in values.items()}
     best = max(tests, key=lambda value: tests[value])
     shown = list(dict.fromkeys([*list(values)[:SHOWN], best]))
     rest = "" if len(shown) == SHOWN else " and the best on the test examples"
-    seen = [f"{_mean(values[value], 'validation_accuracy'):.2f}" for value in shown]
+    seen = [f"{mean_percent(values[value], 'validation_accuracy'):.2f}" for value in shown]
     lines = [
         f"{LABELS[result.cell.method]} at {result.cell.problem}, by validation"
         f"{'' if len(shown) == len(values) else f', the first {SHOWN} of {len(values)} values{rest}'}:",
@@ -98,10 +97,6 @@ def others(results: Sequence[CellResult]) -> str:
     said += f": {listed(below)}." if below else "."
     places = places_text({one.cell: "" for one in above})
     return said + (f" {len(above)} are as far above the paper's: {places}." if above else "")
-
-
-def _mean(rows: Sequence[ResultRow], name: str) -> float:
-    return 100 * fmean(getattr(row, name) or 0.0 for row in rows)
 
 
 def _line(name: str, cells: Sequence[str]) -> str:

@@ -19,7 +19,6 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
         *_by_most(results, lambda result: f"Trained in {' and '.join(result.precisions)}"),
         *_by_most(results, lambda result: _seeds_text(result.seeds)),
         *([BY_BOOTSTRAP] if any(result.std_by == "bootstrap" for result in results) else []),
-        *_screens(results),
         *(
             f"{what}: {_listed(where, results)}."
             for what, is_true in OF_SOME.items()
@@ -33,6 +32,9 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
 BY_BOOTSTRAP = "Standard deviations of single seeds are by 1000 bootstrap resamples of the test examples."
 OF_SOME: Mapping[str, Callable[[CellResult], bool]] = {
     "Fewer values of the grid than the paper's were run": lambda result: result.values_run < result.values,
+    "Not every value of the grid had as many epochs as the chosen one, as the tables below say": (
+        lambda result: result.is_screened
+    ),
     "The value of the grid was chosen by fewer seeds than the mean is over": (
         lambda result: result.values_compared > 1 and len(result.compared_seeds) < len(result.seeds)
     ),
@@ -46,21 +48,6 @@ def _by_most(results: Sequence[CellResult], what: Callable[[CellResult], str]) -
     return [f"{text}." for text, _ in counts[:1]] + [
         f"{text}: {_listed(where)}." for text, where in sorted(others.items())
     ]
-
-
-def _screens(results: Sequence[CellResult]) -> list[str]:
-    """Which values were compared with the chosen one after how many epochs."""
-    where = {result.cell: _limits_text(result.screened) for result in results if result.screened}
-    what = "Other values of the grid than the chosen one were compared after fewer epochs"
-    return [f"{what}: {places_text(where)}."] if where else []
-
-
-def _limits_text(screened: Sequence[tuple[str, int]]) -> str:
-    """'β 0, β 30 after 8; β 1 after 24'."""
-    values: dict[int, list[str]] = {}
-    for value, limit in screened:
-        values.setdefault(limit, []).append(value_text(value))
-    return "; ".join(f"{', '.join(own)} after {limit}" for limit, own in sorted(values.items()))
 
 
 def _of_runs(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from noiselimit.reproduce.cell_result import CellResult, Runs
 from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs, grid_values
@@ -100,6 +101,11 @@ def value_text(hyper: str) -> str:
     """'beta=10 sigma=0.03' → 'β 10, σ 0.03'."""
     pairs = (part.split("=") for part in hyper.split())
     return ", ".join(f"{SYMBOLS.get(name, name)} {value}" for name, value in pairs)
+
+
+def mean_percent(rows: Sequence[ResultRow], share: str) -> float:
+    """Mean of a share over rows, such as their test_accuracy, in per cent."""
+    return 100 * fmean(getattr(row, share) or 0.0 for row in rows)
 
 
 def signed(value: float) -> str:

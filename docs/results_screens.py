@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from results_numbers import Measured, value_text
+from results_numbers import Measured, mean_percent, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
-from noiselimit.reproduce.cells import grid_values, is_of
+from noiselimit.reproduce.cells import cell_rows, grid_values
 from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.protocol import protocol_for
@@ -18,22 +18,20 @@ ByValue = Mapping[str, Sequence[ResultRow]]
 def screens(results: Sequence[CellResult], measured: Measured) -> list[str]:
     """A table for each cell with a screen."""
     return [
-        _screen(result, by_limit(result, measured.rows[result.cell.data]))
+        _screen(result, _by_limit(result, measured.rows[result.cell.data]))
         for result in results
-        if result.screened
+        if result.is_screened
     ]
 
 
-def by_limit(result: CellResult, rows: Sequence[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]:
+def _by_limit(result: CellResult, rows: Sequence[ResultRow]) -> dict[int, ByValue]:
     """Limit of epochs → value of the grid → its rows, of the seeds that the values have in common."""
-    protocol = protocol_for(result.cell.data)
-    values = grid_values(result.cell, protocol)
-    found: dict[int, dict[str, list[ResultRow]]] = {}
-    for row in rows:
-        of_grid = row.hyper in values and row.seed in result.compared_seeds and row.has_result
-        if of_grid and is_of(result.cell, row) and row.network == protocol.network:
-            found.setdefault(row.epochs, {}).setdefault(row.hyper, []).append(row)
-    return dict(sorted(found.items()))
+    counted = [row for row in rows if row.seed in result.compared_seeds and row.has_result]
+    found = {
+        limit: cell_rows(result.cell, [row for row in counted if row.epochs == limit])
+        for limit in sorted({row.epochs for row in counted})
+    }
+    return {limit: by_value for limit, by_value in found.items() if by_value}
 
 
 def _screen(result: CellResult, limits: Mapping[int, ByValue]) -> str:
@@ -57,11 +55,8 @@ def _screen(result: CellResult, limits: Mapping[int, ByValue]) -> str:
 
 def _cell(rows: Sequence[ResultRow]) -> str:
     epoch = fmean(row.best_epoch for row in rows)
-    return f"{_mean(rows, 'validation_accuracy')} ({_mean(rows, 'test_accuracy')} at {epoch:.0f})"
-
-
-def _mean(rows: Sequence[ResultRow], name: str) -> str:
-    return f"{100 * fmean(getattr(row, name) or 0.0 for row in rows):.1f}"
+    seen, clean = mean_percent(rows, "validation_accuracy"), mean_percent(rows, "test_accuracy")
+    return f"{seen:.1f} ({clean:.1f} at {epoch:.0f})"
 
 
 def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> str:

@@ -112,8 +112,8 @@ def test_a_screen_of_fewer_epochs_is_stated(figure_row):
         figure_row(hyper="beta=1", epochs=15, epochs_run=12),
     ]
     result = cell_result(CELL, rows)
-    assert (result.epochs, result.screened) == (150, (("beta=3", 15),))
-    assert cell_result(CELL, [rows[0], rows[2]]).screened == ()
+    assert (result.epochs, result.is_screened) == (150, True)
+    assert not cell_result(CELL, [rows[0], rows[2]]).is_screened
 
 
 def test_a_limit_that_ended_no_run_is_none(figure_row):

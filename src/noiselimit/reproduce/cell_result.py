@@ -33,8 +33,8 @@ class CellResult:
     """Mean over the seeds of the chosen value."""
     epochs: int
     """The lowest limit that ended a run of the chosen value; the protocol's where none did."""
-    screened: tuple[tuple[str, int], ...]
-    """Values that were compared with it after fewer epochs than might have changed them, and how many."""
+    is_screened: bool
+    """Whether values were compared with it after fewer epochs, though more might have changed them."""
     epochs_run: float
     """Mean over the seeds of the chosen value."""
     seconds: float

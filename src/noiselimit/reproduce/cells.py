@@ -27,9 +27,6 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
     accuracies = [100 * (row.test_accuracy or 0.0) for row in own]
     compared = [row for value in found.ranked for row in by_value[value] if row.has_result]
     epochs = min((row.epochs for row in own if not row.is_exhausted), default=protocol.epochs)
-    screened = {
-        row.hyper: row.epochs for row in compared if row.seed in found.seeds and not row.serves(epochs)
-    }
     areas = [row.gap_auc for row in own if row.gap_auc is not None]
     everything = [row for of_value in by_value.values() for row in of_value]
     return CellResult(
@@ -42,7 +39,7 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
         validation_accuracy=100 * fmean(row.validation_accuracy or 0.0 for row in own),
         gap_auc=fmean(areas) if areas else None,
         epochs=epochs,
-        screened=tuple(screened.items()),
+        is_screened=any(row.seed in found.seeds and not row.serves(epochs) for row in compared),
         epochs_run=fmean(row.epochs_run for row in own),
         seconds=sum(row.seconds for row in everything),
         values_run=len(by_value),
