@@ -25,6 +25,9 @@ def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
     assert [row.seed for row in read_rows(rows_path(here, "mnist"))] == [0, 1]
     assert len(read_rows(rows_path(here, "cifar10"))) == 1
     assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3/4 5 6"
+    keep(kept_file(elsewhere, "curves"), [Kept(figure_row(test_accuracy=0.5), "7 8 9/4 5 6")])
+    merge_results([elsewhere], here)
+    assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3/4 5 6"  # as its row
     with pytest.raises(InputError, match="no file or folder"):
         merge_results([tmp_path / "none.csv"], here)
 

@@ -58,13 +58,17 @@ def test_every_run_becomes_a_row_parents_too_and_is_not_run_again(tmp_path, digi
     assert {path.name[:3] for path in (tmp_path / "runs").iterdir()} == {"ce-"}
 
 
-def test_what_figures_have_of_a_parent_is_left_as_it_was(tmp_path, digits):
+@pytest.mark.parametrize("again", [False, True])
+def test_what_figures_have_of_a_parent_is_left_as_it_was(tmp_path, digits, again):
+    """It is that of the parent's row, whether its folder is found or it is trained again."""
     way, place = Way(tmp_path / "runs", "cpu", threads=1), {"problems": ("uniform:0.8/48000",)}
     run_cohorts(cohorts_of(["fw"], **place), QUICK, digits, tmp_path / "out", way)
     curves = kept_file(tmp_path / "out", "curves")
     before = [one for one in read_kept(curves) if one.row.method == "ce"]
     assert before[0].row.seconds > 0
     rows = read_rows(rows_path(tmp_path / "out", "mnist"))
+    if again:
+        way = Way(tmp_path / "other", "cpu", threads=1)
     run_cohorts(cohorts_of(["dmi"], rows, **place), QUICK, digits, tmp_path / "out", way)
     assert [one for one in read_kept(curves) if one.row.method == "ce"] == before
 

@@ -83,17 +83,17 @@ class News:
         return self._way.seconds_left < LAST_SECONDS
 
     def _end(self, run: Run, folder: Path) -> None:
-        was_there = folder.name in self._found
-        share = self._shares.of_found if was_there else self._shares.of_ended
+        share = self._shares.of_found if folder.name in self._found else self._shares.of_ended
         seconds = share(run.spec.hash)
         place = self._places.find(run.spec)
         row = make_row(place, run.spec, run.metrics, self._protocol, seconds, self._commit)
-        if self._of_table and (row.key, row.epochs) not in self._known:
+        is_new = self._of_table and (row.key, row.epochs) not in self._known
+        if is_new:
             append_rows(self._target, [row])
             self._known.add((row.key, row.epochs))
         if self._places.is_task(run.spec):
             self.ended, self.failed = self.ended + 1, self.failed + run.failed
-        if not was_there or is_lacking(row, self._out):  # what they have says how long it took
+        if is_new or is_lacking(row, self._out):  # figures show the row's run, not one trained again
             self._harvest(row, run)
         if not is_parent(run.spec, self._protocol):
             mark_recorded(folder)
