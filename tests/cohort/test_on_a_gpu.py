@@ -90,3 +90,12 @@ def test_recorded_steps_compute_what_launched_ones_do(pictures: DataSet, setting
     specs = grid(seed=[0, 1], epochs=3, precision="float32", **settings)
     plain = train(specs, pictures, device="cuda", kernels="off", graphs="off")
     assert_alike(train(specs, pictures, device="cuda", kernels="on", graphs="on"), plain, epochs=1)
+
+
+@pytest.mark.parametrize("way", ["on", "off"])
+def test_with_dropout_the_history_counts_what_the_whole_network_hits(pictures: DataSet, way: str) -> None:
+    """Up to what rounding decides: rows are scored by other launches when they end."""
+    specs = grid(method=["ce", "limit-l"], seed=[0, 1], epochs=20, dropout=0.5, noise="uniform:0.4")
+    for run in train(specs, pictures, device="cuda", kernels=way, graphs=way):
+        whole = run.metrics["memorised_wrong_labels"]
+        assert run.history[-1]["wrong_fitted"] == pytest.approx(whole, abs=0.01)

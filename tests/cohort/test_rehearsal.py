@@ -46,3 +46,27 @@ def test_first_and_last_steps_and_an_evaluation_of_the_largest_part_are_rehearse
         train(grid(method=methods, seed=[0, 1], epochs=1, batch_size=16), blobs, threads=1)
     assert learned == [16, 17]  # a last batch of one joins the one before it
     assert scored == [97]  # of 151 examples those to train on; 24 validate, 30 test
+
+
+@pytest.mark.parametrize(("dropout", "asked"), [(0.0, [24]), (0.3, [24, 40, 40])])
+def test_two_pieces_of_the_training_part_are_asked_where_an_epoch_asks_all(
+    blobs: DataSet, dropout: float, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[int] = []
+
+    def rehearse(block: Block, *_: object) -> None:
+        say = block.networks.said
+
+        def says(inputs: Tensor) -> Tensor:
+            heard.append(inputs.shape[1])
+            return say(inputs)
+
+        monkeypatch.setattr(block.networks, "said", says)
+        block.rehearse_evaluation()
+        raise _EnoughError
+
+    monkeypatch.setattr("noiselimit.cohort.block_data.EVALUATION_BATCH", 40)
+    monkeypatch.setattr(Block, "train", rehearse)
+    with pytest.raises(_EnoughError):
+        train(grid(method=["ce", "limit-l"], epochs=1, dropout=dropout), blobs, device="cpu", threads=1)
+    assert heard == asked

@@ -9,7 +9,7 @@ from torch.func import functional_call
 
 from noiselimit.draws import random_words, stream_keys
 from noiselimit.errors import InputError
-from noiselimit.networks.dropout import Dropout, dropout_keys, relu, without_draws
+from noiselimit.networks.dropout import Dropout, dropout_keys, drops_units, relu, without_draws
 from noiselimit.randomness import Stream
 
 
@@ -103,6 +103,11 @@ def test_layers_roles_and_seeds_have_keys_of_their_own() -> None:
     assert len(set(keys)) == len(keys) == 8
     assert list(dropout_keys(network, 0, 0)) == ["0.1.key", "1.0.1.key"]
     assert int(stream_keys([0], Stream.DROPOUT, torch.device("cpu"))) not in keys
+
+
+def test_a_network_drops_units_if_any_layer_does() -> None:
+    assert drops_units(nn.Sequential(nn.Linear(2, 2), nn.Sequential(relu(0.1))))
+    assert not drops_units(nn.Sequential(nn.Linear(2, 2), relu(0), Dropout(0)))
 
 
 def test_only_draws_are_left_out_of_a_state() -> None:

@@ -10,7 +10,7 @@ from torch.func import functional_call
 
 from noiselimit.errors import InputError
 from noiselimit.networks import Architecture, Role
-from noiselimit.networks.dropout import Dropout
+from noiselimit.networks.dropout import Dropout, drops_units
 
 Write = Callable[[str], str]
 
@@ -60,6 +60,7 @@ def test_dropout_becomes_ours_with_keys_of_the_run(theirs: Write) -> None:
     module = architecture.build((5,), 3)
     assert isinstance(module.body[3], Dropout)
     assert module.body[3].share == 0.5
+    assert drops_units(module)
     keys = {
         int(architecture.initial_state((5,), 3, seed, role)["body.3.key"]) for seed in (0, 1) for role in Role
     }

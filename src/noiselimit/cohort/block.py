@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from noiselimit.cohort.block_data import BlockData, InputBatch
 from noiselimit.cohort.build import build_networks
 from noiselimit.cohort.epoch import Epoch, learning_rate
 from noiselimit.cohort.evaluate import accuracy_and_loss, score_examples
+from noiselimit.cohort.hits import hits_of_whole_networks
 from noiselimit.cohort.losses import losses, method_rows
 from noiselimit.cohort.memorised import MemorisedRows
 from noiselimit.cohort.outcome import Finished, Record, Stopped
@@ -23,6 +25,7 @@ from noiselimit.cohort.resume import bytes_of_states, empty_transitions, restore
 from noiselimit.cohort.row_state import Keep, RowState
 from noiselimit.cohort.rows import State
 from noiselimit.cohort.stopping import BestEpoch
+from noiselimit.cohort.totals import EpochTotals
 from noiselimit.cohort.watch import MakeWatch
 from noiselimit.methods import get_method
 from noiselimit.spec import RunSpec
@@ -163,6 +166,7 @@ class Block:
     def rehearse_evaluation(self) -> None:
         """Evaluate once and score a piece of the largest part as at the end, to see what that needs."""
         self._validate(self.data, watched=self.watch is not None)
+        self._counted(islice(self.data.whole(self.data.train), 2))  # one is held while the next is made
         everybody = range(len(self.specs))
         data = self.data.keep(everybody)
         largest = max((part for part in (data.train, data.validation, data.test) if part), key=len)
@@ -224,6 +228,13 @@ class Block:
                 accuracy_and_loss(self.networks, data, data.validation, self._show)
         return accuracy_and_loss(self.networks, data, data.selection, self._show if watched else self._pass)
 
+    def _counted(self, batches: Iterable[InputBatch]) -> EpochTotals:
+        """The epoch's totals; `batches`, of the training part, are asked for where training drops units."""
+        totals = self.epoch.totals
+        if not self.networks.drops_units:
+            return totals
+        return hits_of_whole_networks(totals, self.networks, batches, self._pass)
+
     def _pass(self, batch: InputBatch, logits: Tensor) -> None:
         """Of a batch that was evaluated: a CPU takes minutes for all of them."""
         if self.stop():
@@ -236,7 +247,7 @@ class Block:
 
     def _close_epoch(self, epoch: int, on_epoch: Callable[[int, Record], None]) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
-        data, totals = self.data, self.epoch.totals
+        data, totals = self.data, self._counted(self.data.whole(self.data.train))
         watched = self.watch is not None and self.watch.wants_validated(epoch, self.specs)
         validated = self._validate(data, watched=watched)
         tested = accuracy_and_loss(self.networks, data, data.test, self._pass)[0] if data.test else None

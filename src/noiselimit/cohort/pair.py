@@ -29,6 +29,11 @@ class NetworkPair:
     def _joint(self) -> bool:
         return len(self.stacks) == 1
 
+    @property
+    def drops_units(self) -> bool:
+        """Whether training switches units of the classifiers off: of all or of none, built alike."""
+        return self.stacks[0].drops_units
+
     def train(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """[K, B, ...] → classifier logits [K, B, C], features [K, B, F], predictor logits [P, B, C]."""
         if not self.predictors:

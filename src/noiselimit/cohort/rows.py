@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from noiselimit.cohort.layouts import Forward
 from noiselimit.cohort.packing import Packing
+from noiselimit.networks.dropout import drops_units
 from noiselimit.optimisers import Optimiser, Rates
 
 State = Mapping[str, Tensor]
@@ -44,6 +45,8 @@ class NetworkRows:
         self.moments = {part: torch.zeros_like(self.weights) for part in optimiser.state}
         self.best_weights = self.weights.detach().clone()
         self.best_buffers = {name: tensor.clone() for name, tensor in self.buffers.items()}
+        self.drops_units = drops_units(module)
+        """Whether training switches some of their units off."""
         self._forward = forward
 
     def __len__(self) -> int:

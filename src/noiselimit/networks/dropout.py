@@ -56,6 +56,11 @@ def dropout_keys(network: nn.Module, seed: int, role: int) -> dict[str, Tensor]:
     }
 
 
+def drops_units(network: nn.Module) -> bool:
+    """Whether the network lacks some of its units while it trains."""
+    return any(isinstance(module, Dropout) and module.share > 0 for module in network.modules())
+
+
 def without_draws(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state dict without its dropout layers' keys and counts: what another network may take over."""
     return {name: tensor for name, tensor in state.items() if not _belongs_to_dropout(name, state)}
