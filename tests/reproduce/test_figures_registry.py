@@ -118,6 +118,7 @@ def test_the_caption_counts_the_bits_that_training_accuracy_implies(figure_row: 
     row = figure_row(network="mlp-4x512", method="ce", hyper="")
     memorised = MEMORISATION.caption([Kept(row, "2000 9000/1000 1000/1000 1000")])
     assert "cross-entropy 2.47 (10.0 %)" in memorised
+    assert "implies at least" in memorised
     right = MEMORISATION.caption([Kept(row, "1000 2000/1000 9000/1000 2000")])
     assert "cross-entropy 0.00 (90.0 %)" in right
     assert "chance" not in right

@@ -22,7 +22,7 @@ class Curves:
 
     row: ResultRow
     train: tuple[float, ...]
-    """On the noisy training labels, while training."""
+    """On the noisy training labels, while training; with dropout of the whole network after the epoch."""
     test: tuple[float, ...]
     """On clean test labels."""
     validation: tuple[float, ...] = ()

@@ -116,9 +116,9 @@ def _caption(kept: Sequence[Kept]) -> str:
     lost = f" At chance in the end: {', '.join(at_chance)}." if at_chance else ""
     return (
         f"{trained_words(list(shown.values()))}, no early stopping. Bits per label, of {entropy:.2f}, that "
-        f"the last epoch's training error implies, and its test accuracy: {said}. Values in brackets were "
-        f"chosen by the noisy validation labels of the last epochs, among {len(kept)} runs.{lost} "
-        f"{SMOOTHING}"
+        f"the last epoch's training error implies at least, and its test accuracy: {said}. Values in "
+        f"brackets were chosen by the noisy validation labels of the last epochs, among {len(kept)} "
+        f"runs.{lost} {SMOOTHING}"
     )
 
 
