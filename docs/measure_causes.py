@@ -129,8 +129,8 @@ def block(results: dict[str, Any]) -> str:
 
 
 def command_of(part: str) -> str:
-    """'`python docs/measure_causes.py labels`'."""
-    return f"`python docs/measure_causes.py {part}`"
+    """'`python docs/measure_causes.py labels --data-dir DIR`'."""
+    return f"`python docs/measure_causes.py {part} --data-dir DIR`"
 
 
 def _labels(results: dict[str, Any]) -> str:

@@ -169,8 +169,8 @@ def table(results: dict[str, Any]) -> str:
         f"with the same noise, {sizes['test']} clean test examples; 4 × 512 ReLU units, Adam 0.001, batches "
         f"of 256, {results['problem']['epochs']} epochs, {over}. ★ chosen by noisy-validation accuracy. "
         "LIMIT-L has β = 10. Training accuracy and implied bits are those of the last epoch, counted while "
-        "it trained, with dropout at work; wrong labels fitted is what the classifier reproduces after it, "
-        f"without dropout. One run took {min(seconds):.0f} to {max(seconds):.0f} s on one core of "
+        "it trained, or with dropout what the whole network reproduces after it; so is wrong labels fitted, "
+        f"of all. One run took {min(seconds):.0f} to {max(seconds):.0f} s on one core of "
         f"{results['hardware']} with other work beside it ({versions}).",
     ]
     return "\n".join(rows)

@@ -1,13 +1,13 @@
 """How what was measured stands against the paper's claims, in docs/results.md."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from results_below import explained, listed, others
 from results_numbers import NAMES, Measured, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
-from noiselimit.reproduce.cells import cell_rows
+from noiselimit.reproduce.cells import cell_result, cell_rows
 from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.studies import STUDIES, Cell
@@ -53,7 +53,8 @@ def agreement(measured: Measured) -> str:
         for cell, result in measured.results.items()
         if cell.data == "mnist" and cell.method not in LIMITS
     ]
-    parts = [_of_mnist(len(cells), run, below), *([others(rest)] if rest else [])]
+    parts = [_of_mnist(len(cells), run, below) + _with_equal_seeds(run, measured)]
+    parts += [others(rest)] if rest else []
     for cell, wanted in AT_LEAST.items():
         name = (
             f"{LABELS[cell.method]} on {NAMES[cell.data]} with {100 * (cell.p or 0):.0f} % {cell.noise} noise"
@@ -78,6 +79,35 @@ def _of_mnist(count: int, run: list[CellResult], below: list[CellResult]) -> str
         "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation "
         f"and m the number of our seeds.{f' Below: {listed(below)}.' if below else ''}{verdict}"
     )
+
+
+def _with_equal_seeds(run: Sequence[CellResult], measured: Measured) -> str:
+    """The same by seeds that all cells of a method have: what got more by its result is no fair sample."""
+    by_method: dict[str, list[CellResult]] = {}
+    for result in run:
+        by_method.setdefault(result.cell.method, []).append(result)
+    shared = {
+        method: set[int].intersection(*(set(result.seeds) for result in own))
+        for method, own in by_method.items()
+    }
+    if all(set(result.seeds) == shared[result.cell.method] for result in run):
+        return ""
+    again = [
+        cell_result(
+            result.cell, [row for row in measured.rows["mnist"] if row.seed in shared[result.cell.method]]
+        )
+        for result in run
+    ]
+    below = [result for result in again if result is not None and not result.meets]
+    seeds = "; ".join(f"{LABELS[method]} {_listed_seeds(own)}" for method, own in shared.items())
+    return (
+        f" By the seeds alone that all cells of a method have ({seeds}), {len(run) - len(below)} are"
+        f"{f'; below: {listed(below)}.' if below else '.'}"
+    )
+
+
+def _listed_seeds(seeds: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(seeds)))
 
 
 def detection(measured: Measured) -> str:

@@ -35,9 +35,6 @@ OF_SOME: Mapping[str, Callable[[CellResult], bool]] = {
     "Not every value of the grid had as many epochs as the chosen one, as the tables below say": (
         lambda result: result.is_screened
     ),
-    "The value of the grid was chosen by fewer seeds than the mean is over": (
-        lambda result: result.values_compared > 1 and len(result.compared_seeds) < len(result.seeds)
-    ),
 }
 
 
@@ -58,7 +55,10 @@ def _of_runs(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> list
     lacking = {
         result.cell: "; ".join(map(value_text, result.lacking)) for result in results if result.lacking
     }
+    short = {result.cell: "; ".join(map(value_text, result.short)) for result in results if result.short}
     said = {
+        "The value of the grid was chosen by fewer seeds than the mean is over, since some values lack the "
+        "others": short,
         "Training failed in its first epoch, so that these runs have no result, and their values of a grid "
         "are not compared with others": without,
         "Training failed later, and the best epoch before that counts": later,

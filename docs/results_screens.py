@@ -12,6 +12,8 @@ from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 
+NEAR_THE_END = 0.9
+"""A best epoch after this share of those allowed: more of them might have done better."""
 ByValue = Mapping[str, Sequence[ResultRow]]
 
 
@@ -60,12 +62,31 @@ def _cell(rows: Sequence[ResultRow]) -> str:
 
 
 def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> str:
-    """Whether the shortest runs alone would have chosen the same."""
-    shortest = min(limits)
+    """Whether the shortest runs alone would have chosen the same, and what speaks for still longer ones."""
+    shortest, chosen = min(limits), value_text(result.hyper)
     preferred = compare(limits[shortest])
-    if preferred is None or preferred.ranked[0] == result.hyper:
-        return ""
-    return (
-        f"After {shortest} epochs validation prefers {value_text(preferred.ranked[0])}, in the end "
-        f"{value_text(result.hyper)}."
-    )
+    said = []
+    if preferred is not None and preferred.ranked[0] != result.hyper:
+        first = value_text(preferred.ranked[0])
+        said.append(f"After {shortest} epochs validation prefers {first}, in the end {chosen}.")
+    for value in _neighbours(result):
+        had = [row for own in limits.values() for row in own.get(value, ())]
+        if not any(row.serves(result.epochs) for row in had):
+            given = f"was given {max(row.epochs for row in had)} epochs at most" if had else "was not run"
+            said.append(f"{value_text(value)}, next to it in the grid, {given}, and might be better.")
+    longest = max((row for own in limits.values() for row in own.get(result.hyper, ())), key=_allowed)
+    if longest.best_epoch > NEAR_THE_END * longest.epochs:
+        epochs = f"epoch {longest.best_epoch} of {longest.epochs}"
+        said.append(f"With {chosen} validation was highest at {epochs}, so that more might be better.")
+    return " ".join(said)
+
+
+def _allowed(row: ResultRow) -> int:
+    return row.epochs
+
+
+def _neighbours(result: CellResult) -> list[str]:
+    """The values on both sides of the chosen one."""
+    values = grid_values(result.cell, protocol_for(result.cell.data))
+    place = values.index(result.hyper)
+    return [values[i] for i in (place - 1, place + 1) if 0 <= i < len(values)]

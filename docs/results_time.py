@@ -7,7 +7,9 @@ from results_numbers import NAMES, Measured, hours_text, left_to_run
 
 from noiselimit.bench.rows import FIGURES
 from noiselimit.methods import get_method
+from noiselimit.reproduce.cohorts import ALONE
 from noiselimit.reproduce.paper import LABELS
+from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.speed import Speed
 from noiselimit.reproduce.studies import STUDIES, Cell
@@ -82,13 +84,15 @@ class Timed:
     seconds: float
     theirs: float
     """The author's seconds per epoch."""
+    alone: bool
+    """Not in cohorts."""
 
 
 def _timed(data: str, rows: Sequence[ResultRow]) -> Timed | None:
     """None where there are no such runs.
 
     Runs of a cohort have equal shares of its seconds, though those without a predictor have one network of
-    two. So all time spent on this size is divided by networks here.
+    two. So all time spent on this size is divided by networks here, unless each run trained alone.
     """
     name, size = AUTHORS[data]
     theirs = FIGURES[name].author
@@ -97,9 +101,13 @@ def _timed(data: str, rows: Sequence[ResultRow]) -> Timed | None:
     if not pairs or theirs is None:
         return None
     epochs = sum(row.epochs_run for row in pairs)
-    networks = epochs + sum(row.epochs_run for row in beside)
-    seconds = sum(row.seconds for row in beside) * 2 * epochs / networks
-    return Timed(len(pairs), epochs, max(seconds, 1e-9), theirs)
+    alone = protocol_for(data).network in ALONE
+    if alone:
+        seconds = sum(row.seconds for row in pairs)
+    else:
+        networks = epochs + sum(row.epochs_run for row in beside)
+        seconds = sum(row.seconds for row in beside) * 2 * epochs / networks
+    return Timed(len(pairs), epochs, max(seconds, 1e-9), theirs, alone=alone)
 
 
 def _against_author(data: str, measured: Measured) -> list[str]:
@@ -109,8 +117,9 @@ def _against_author(data: str, measured: Measured) -> list[str]:
     epochs, seconds = timed.epochs, timed.seconds
     return [
         f"- {NAMES[data]}, runs with a predictor on {AUTHORS[data][1]:,} examples: {timed.runs} runs of "
-        f"{epochs:,} epochs in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run in "
-        "a cohort, set-up and evaluation included, time divided by networks. At the author's "
+        f"{epochs:,} epochs in {hours_text(seconds / 3600)}, {seconds / epochs:.3g} s per epoch of a run "
+        f"{'alone' if timed.alone else 'in a cohort'}, set-up and evaluation included"
+        f"{'' if timed.alone else ', time divided by networks'}. At the author's "
         f"{timed.theirs:g} s they would take {hours_text(epochs * timed.theirs / 3600)}, "
         f"{author_ratio(data, measured):.0f} × as long."
     ]

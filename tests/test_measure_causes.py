@@ -58,7 +58,7 @@ def test_tables_show_what_validation_chose(causes: Any) -> None:
     assert f"| DMI at uniform:0.5/1000 | {dmi} | 79.8 ± 2.9 |" in block
     assert f"| CE at uniform:0.8/10000 | {ce} | 69.9 ± 2.6 |" in block
     assert "without early stopping: 20.5 ± 0.7 % with β 30, best epochs 3, 3 of 400" in block
-    assert block.startswith("Not measured yet: `python docs/measure_causes.py labels`.")
+    assert block.startswith("Not measured yet: `python docs/measure_causes.py labels --data-dir DIR`.")
 
 
 def test_what_can_be_learned_is_what_right_labels_have_over_others(causes: Any) -> None:

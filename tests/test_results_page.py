@@ -153,7 +153,8 @@ def test_values_that_lack_seeds_are_named(page: ModuleType, tmp_path: Path) -> N
     stray = row(hyper="beta=100", seed=7)
     said = written(page, tmp_path, *rows, row(hyper="beta=1", seed=3), stray)["results-mnist"]
     assert "lack seeds of the others were not compared: LIMIT-L − S at uniform:0.8/48000 (β 100)." in said
-    assert "chosen by fewer seeds than the mean is over: all cells." in said
+    short = "since some values lack the others: LIMIT-L − S at uniform:0.8/48000 (β 10)."
+    assert f"chosen by fewer seeds than the mean is over, {short}" in said
 
 
 def test_precisions_are_stated(page: ModuleType, tmp_path: Path) -> None:
@@ -176,8 +177,9 @@ def test_detection_below_what_is_wanted_is_marked(page: ModuleType, tmp_path: Pa
 
 
 def test_other_limits_of_epochs_are_stated(page: ModuleType, tmp_path: Path) -> None:
-    rows = [row(), row(method="limit-g"), row(method="ce", hyper="", epochs=50, epochs_run=50)]
-    screened = row(method="limit-g", hyper="beta=3", validation_accuracy=0.1, epochs=20, epochs_run=20)
+    rows = [row(), row(method="limit-g"), row(method="ce", hyper="", epochs=50, epochs_run=50, best_epoch=9)]
+    short = {"epochs": 20, "epochs_run": 20, "best_epoch": 9}
+    screened = row(method="limit-g", hyper="beta=3", validation_accuracy=0.1, **short)
     said = written(page, tmp_path, *rows, screened)["results-mnist"]
     assert "At most 400 epochs. At most 50 epochs: CE at uniform:0.8/48000." in said
     assert "as the tables below say: LIMIT-G − S at uniform:0.8/48000." in said
@@ -200,9 +202,15 @@ def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(page: ModuleType
         "| 8 epochs | 12.0 (40.0 at 8) | 11.0 (40.0 at 8) |",
         "| 400 epochs |  | 19.8 (97.6 at 100) |",
         "",
-        "After 8 epochs validation prefers β 3, in the end β 10.",
+        "After 8 epochs validation prefers β 3, in the end β 10. β 3, next to it in the grid, was given "
+        "8 epochs at most, and might be better. β 30, next to it in the grid, was not run, and might be "
+        "better.",
     ]
-    whole = written(page, tmp_path, row(method="limit-g", hyper="beta=3", validation_accuracy=0.1))
+    late = row(method="limit-g", hyper="beta=30", validation_accuracy=0.199, epochs_run=400, best_epoch=390)
+    assert written(page, tmp_path, late)["results-mnist"].endswith(
+        "With β 30 validation was highest at epoch 390 of 400, so that more might be better."
+    )
+    whole = written(page, tmp_path / "whole", row(method="limit-g", hyper="beta=3"), row(method="limit-g"))
     assert "noisy validation (" not in whole["results-mnist"]
 
 
@@ -211,6 +219,13 @@ def test_time_is_compared_with_the_authors(page: ModuleType, tmp_path: Path) -> 
     assert "| MNIST | NVIDIA H200 | 3 | 600 | 1 minute |" in content["results-time"]
     assert "2 runs of 400 epochs in 1 minute, 0.01 s per epoch" in content["results-time"]
     assert "they would take 17 minutes, 260 × as long" in content["results-time"]
+
+
+def test_runs_that_trained_alone_have_their_own_seconds(page: ModuleType, tmp_path: Path) -> None:
+    place = {"data": "cifar10", "p": 0.4, "n": 40_000, "network": "resnet-34"}
+    rows = [row(**place, method="ce", hyper="", seconds=500.0), row(**place, seconds=440.0)]
+    said = written(page, tmp_path, *rows)["results-time"]
+    assert "1 runs of 200 epochs in 7 minutes, 2.2 s per epoch of a run alone, set-up" in said
 
 
 def test_time_has_runs_that_only_figures_keep(page: ModuleType, tmp_path: Path) -> None:
@@ -306,6 +321,18 @@ def test_whole_sizes_and_tables_are_named_as_such(page: ModuleType) -> None:
     )
 
 
+def test_cells_with_more_seeds_are_counted_by_those_of_all_too(page: ModuleType, tmp_path: Path) -> None:
+    rows = [row(test_accuracy=0.95), row(p=0.0, noise="none", test_accuracy=0.992)]
+    assert "By the seeds alone" not in written(page, tmp_path, *rows)["results-agreement"]
+    more = [row(seed=seed, test_accuracy=0.99) for seed in (1, 2)]
+    said = written(page, tmp_path, *more)["results-agreement"]
+    assert "- MNIST: 2 of the 2 cells of LIMIT" in said
+    assert (
+        "all cells of a method have (LIMIT-L − S 0), 1 are; below: LIMIT-L − S at uniform:0.8/48000: 95.00"
+        in said
+    )
+
+
 def test_other_methods_below_or_above_the_paper_s_are_named(page: ModuleType, tmp_path: Path) -> None:
     usual = {"method": "ce", "hyper": "", "gap_auc": None}
     rows = [row(**usual, test_accuracy=0.5), row(**usual, p=0.5, test_accuracy=0.972)]
@@ -313,6 +340,10 @@ def test_other_methods_below_or_above_the_paper_s_are_named(page: ModuleType, tm
     said = next(text for text in content["results-agreement"].splitlines() if "other methods" in text)
     assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.00, −37.2, least 84.91." in said
     assert said.endswith("1 are as far above the paper's: MAE at uniform:0.8/48000.")
+    noisy = row(method="ce-gn", hyper="sigma=0.1", gap_auc=None, noise="none", p=0.0, test_accuracy=1.0)
+    said = written(page, tmp_path, noisy)["results-agreement"]
+    assert "2 are as far above the paper's: CE + GN at uniform:0/48000; MAE at uniform:0.8/48000. CE" in said
+    assert "CE + GN and CE + LN are not quite the author's" in said
 
 
 def test_detection_is_of_the_method_that_wins_on_common_seeds(page: ModuleType, tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def failed_row(rate):
     values |= {"data": "mnist", "noise": "uniform", "p": "0.8", "n": "1000", "method": "dmi", "seed": "0"}
     values |= {"hyper": f"learning_rate={rate}", "epochs": "3", "patience": "2", "network": "small-cnn"}
     values |= {"quick": "yes", "epochs_run": "1", "best_epoch": "0", "seconds": "1", "failure": "not finite"}
+    values |= {"precision": "float32", "date": "2026-11-15T12:00:00+00:00"}
     return ",".join(values.values())
 
 

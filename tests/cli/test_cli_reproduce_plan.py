@@ -24,6 +24,7 @@ def row(**changes):
     }
     values |= {"hyper": "beta=10", "epochs": "15", "patience": "100", "network": "mnist-cnn", "quick": "no"}
     values |= {"epochs_run": "15", "best_epoch": "9", "validation_accuracy": "0.19", "seconds": "1"}
+    values |= {"precision": "float32", "date": "2026-11-15T12:00:00+00:00"}
     return row_of(list((values | changes).values()))
 
 
@@ -89,3 +90,11 @@ def test_finalists_need_a_screen(command):
     assert "nothing was run yet of limit-g uniform:0.8/48000: run a screen first" in answer.err
     append_rows(rows_path(Path("here"), "mnist"), [row(method="limit-g")])
     assert command("reproduce", "mnist", *cells, "--out", "here").code == 0
+    others = command("reproduce", "mnist", *cells, "--out", "here", "--values", "beta=30,beta=100")
+    assert others.code == 2  # of these nothing was
+
+
+def test_more_epochs_than_the_paper_has_are_refused(command):
+    answer = command("reproduce", "clothing1m", "--epochs", "31", "--plan")
+    assert answer.code == 2
+    assert answer.err == "noiselimit: --epochs is 31, but clothing1m has at most 30: give fewer.\n"

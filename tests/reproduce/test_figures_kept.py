@@ -23,9 +23,13 @@ def test_what_is_kept_is_read_again_and_replaced_by_more_epochs(tmp_path: Path, 
     assert read_kept(path) == [first, other]
     keep(path, [Kept(figure_row(epochs=10), "9/9")])  # fewer epochs than were allowed before
     assert first in read_kept(path)
-    longer = Kept(figure_row(epochs=800), "7 7/8 8")
+    keep(path, [Kept(figure_row(), "9/9")])  # as many: trained once more
+    assert read_kept(path) == [first, other]
+    short = Kept(figure_row(epochs=200, hyper="beta=30"), "1/1")
+    longer = Kept(figure_row(hyper="beta=30"), "7 7/8 8")
+    keep(path, [short])
     keep(path, [longer])
-    assert read_kept(path) == [longer, other]
+    assert read_kept(path) == [first, other, longer]
 
 
 def test_a_torn_line_costs_that_line_only(tmp_path: Path, figure_row: MakeRow) -> None:

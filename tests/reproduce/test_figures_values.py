@@ -72,10 +72,10 @@ def test_bad_values_are_passed_over_here_and_refused_from_elsewhere(tmp_path, fi
 
 @pytest.mark.parametrize("kind", GOOD)
 def test_good_values_are_merged_and_drawn(tmp_path, figure_row, kind):
-    for values in GOOD[kind]:
+    for number, values in enumerate(GOOD[kind]):
         kept = Kept(figure_row(), values)
-        keep(kept_file(tmp_path, kind), [kept])
-        assert read_arriving(kept_file(tmp_path, kind)) == [kept]
+        keep(kept_file(tmp_path / str(number), kind), [kept])
+        assert read_arriving(kept_file(tmp_path / str(number), kind)) == [kept]
         draw(kind, kept)
 
 

@@ -5,6 +5,7 @@ import pytest
 from noiselimit.errors import InputError, Notice
 from noiselimit.reproduce.figures.kept import Kept, best, keep, kept_file, read_kept
 from noiselimit.reproduce.merging import merge_results
+from noiselimit.reproduce.rows import current_rows
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
 
 SUSPECTS = "figures/suspects.csv"
@@ -16,7 +17,7 @@ def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
     append_rows(rows_path(here, "mnist"), [figure_row(seed=0)])
     append_rows(rows_path(elsewhere, "mnist"), [figure_row(seed=0), figure_row(seed=1)])
     single = tmp_path / "single.csv"
-    append_rows(single, [figure_row(data="cifar10")])
+    append_rows(single, [figure_row(data="cifar10", p=0.4, n=40_000)])
     keep(kept_file(elsewhere, "curves"), [Kept(figure_row(), "1 2 3/4 5 6")])
     gained = {"mnist.csv": 1, "cifar10.csv": 1, "figures/curves.csv": 1}
     assert merge_results([elsewhere, single, single], here) == gained
@@ -30,6 +31,22 @@ def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
     assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3/4 5 6"  # as its row
     with pytest.raises(InputError, match="no file or folder"):
         merge_results([tmp_path / "none.csv"], here)
+
+
+def test_a_run_that_is_here_with_another_outcome_stays_and_that_is_said(tmp_path, figure_row):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    own, longer = figure_row(epochs=200), figure_row(seed=1)
+    later = {"test_accuracy": 0.5, "date": "2026-11-17T12:00:00+00:00"}
+    append_rows(rows_path(here, "mnist"), [own, figure_row(seed=1, epochs=300)])
+    append_rows(
+        rows_path(elsewhere, "mnist"),
+        [figure_row(epochs=200, **later), figure_row(epochs=200, precision="float32"), own, longer],
+    )
+    with pytest.warns(
+        Notice, match=r"mnist\.csv has 2 of these runs with another outcome, and keeps its own"
+    ):
+        assert merge_results([elsewhere], here) == {"mnist.csv": 1}
+    assert current_rows(read_rows(rows_path(here, "mnist"))) == [own, longer]
 
 
 @pytest.mark.parametrize("named", [".", "mnist.csv"])
@@ -57,8 +74,8 @@ def test_a_folder_of_figures_is_named_by_itself_too_and_an_empty_one_is_refused(
 
 def test_nothing_is_added_where_one_of_the_files_here_is_damaged(tmp_path, figure_row):
     here, single = tmp_path / "here", tmp_path / "single.csv"
-    append_rows(single, [figure_row(), figure_row(data="cifar10", network="resnet-34")])
-    append_rows(rows_path(here, "cifar10"), [figure_row(data="cifar10", seed=-1)])
+    append_rows(single, [figure_row(), figure_row(data="cifar10", p=0.4, n=40_000)])
+    append_rows(rows_path(here, "cifar10"), [figure_row(data="cifar10", p=0.4, n=40_000, seed=-1)])
     with pytest.raises(InputError, match=r"cifar10\.csv is damaged in line 2"):
         merge_results([single], here)
     assert not rows_path(here, "mnist").exists()

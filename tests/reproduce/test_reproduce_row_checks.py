@@ -11,6 +11,7 @@ from noiselimit.reproduce.rows_file import append_rows, read_rows
 
 RESULTS = Path(__file__).parents[2] / "results" / "reproduce"
 OF_FIGURE = {"network": "mlp-4x512", "method": "ce"}
+OF_CLOTHING = {"network": "resnet-50", "epochs": 30, "epochs_run": 30, "best_epoch": 9}
 BAD = [
     ({"data": "../escaped"}, "data is '../escaped', and not one of mnist, cifar10"),
     ({"data": "/tmp/escaped"}, "data is '/tmp/escaped'"),
@@ -25,6 +26,15 @@ BAD = [
     ({"seed": -1}, "seed is -1, and below 0"),
     ({"n": -5}, "n is -5"),
     ({"seconds": -2.0}, "seconds is -2"),
+    ({"p": 0.77}, "noise uniform with p 0.77 and n 48000 is no problem of mnist"),
+    ({"n": 5}, "n 5 is no problem of mnist"),
+    ({"noise": "none"}, "noise none with p 0.8"),
+    ({"precision": "float8"}, "precision is 'float8', and not one of float32, bfloat16"),
+    ({"best_epoch": 201}, "epoch 201 is the best of 200"),
+    ({"epochs_run": 401}, "the best of 401, and at most 400 were allowed"),
+    ({"epochs": 401}, "epochs is 401, and the most are 400"),
+    ({"date": "zzzz"}, "date is 'zzzz'"),
+    ({"date": "2026-11-15T12:00:00"}, "and not as in 2026-01-31T12:00:00+00:00"),
     ({"hyper": "junk"}, "hyper is 'junk', but of limit-l it has beta=…"),
     ({"hyper": ""}, "hyper is '', but of limit-l it has beta=…"),
     ({"hyper": "sigma=1"}, "hyper is 'sigma=1'"),
@@ -57,7 +67,7 @@ def test_what_no_study_has_is_refused_with_its_line_and_nothing_is_written(
         {"quick": True, "network": "small-cnn"},
         {"validation_accuracy": None, "test_accuracy": None, "gap_auc": None, "bootstrap_std": None},
         {"noise": "none", "p": 0.0},
-        {"data": "clothing1m", "noise": "real", "p": None, "n": None, "network": "resnet-50"},
+        {"data": "clothing1m", "noise": "real", "p": None, "n": None, **OF_CLOTHING},
         {"method": "dmi", "hyper": "learning_rate=1e-06"},
         {"method": "soft-penalty", "hyper": "penalty=0.001 beta=0.01"},
         {**OF_FIGURE, "hyper": ""},
@@ -82,3 +92,4 @@ def test_an_open_quotation_mark_costs_one_line(tmp_path, figure_row):
 
 def test_the_results_that_are_here_are_sound():
     assert read_rows(RESULTS / "mnist.csv")
+    assert read_rows(RESULTS / "cifar10.csv")

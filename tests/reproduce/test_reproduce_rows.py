@@ -42,12 +42,12 @@ def test_what_is_no_row_is_a_value_error(line):
         row_of(line.split(","))
 
 
-def test_more_epochs_count_then_the_later(figure_row):
+def test_more_epochs_count_then_what_was_there_first(figure_row):
     short = figure_row(epochs=15, date="2026-11-16")
     long, later = figure_row(date="2026-11-15"), figure_row(date="2026-11-17", test_accuracy=0.5)
     other = figure_row(seed=1)
-    assert current_rows([long, later, short, other]) == [later, other]
-    assert current_rows([later, long]) == [later]
+    assert current_rows([short, long, later, other]) == [long, other]
+    assert current_rows([later, long, short]) == [later]
 
 
 def test_a_run_that_stopped_by_itself_serves_any_limit(figure_row):

@@ -141,6 +141,12 @@ def test_finalists_are_the_best_so_far_of_each_cell(figure_row):
     ]
     chosen = finalists(tasks, rows, MNIST, 2)
     assert [task.hyper for task in chosen] == ["", "beta=10", "beta=30"]
+    asked = tasks_with(tasks, ["beta=1", "beta=30", "beta=100"])
+    assert [task.hyper for task in finalists(asked, rows, MNIST, 1)] == ["", "beta=30"]
+    assert [task.hyper for task in finalists(tasks_with(tasks, ["beta=100"]), rows, MNIST, 1)] == [
+        "",
+        "beta=100",
+    ]
 
 
 def test_a_value_that_failed_is_no_finalist(figure_row):

@@ -93,8 +93,11 @@ def _require_screen(tasks: Sequence[Task], rows: Sequence[ResultRow], protocol: 
     values: dict[Cell, set[str]] = {}
     for task in tasks:
         values.setdefault(task.cell, set()).add(task.hyper)
-    searched = [cell for cell, tried in values.items() if len(tried) > 1]
-    without = [f"{cell.method} {cell.problem}" for cell in searched if not cell_rows(cell, rows, protocol)]
+    without = [
+        f"{cell.method} {cell.problem}"
+        for cell, asked in values.items()
+        if len(asked) > 1 and asked.isdisjoint(cell_rows(cell, rows, protocol))
+    ]
     if without:
         raise InputError(
             f"finalists is given, but nothing was run yet of {', '.join(without)}: run a screen first, such "

@@ -47,6 +47,8 @@ class CellResult:
     """By these one was chosen: all compared values have them."""
     lacking: tuple[str, ...]
     """Values that were not compared, since they lack some of these seeds."""
+    short: tuple[str, ...]
+    """Values that were compared, but lack seeds of the chosen one's mean."""
     failed: Runs
     """Runs, of whatever value, that failed before there was an epoch to choose."""
     broken_off: Runs

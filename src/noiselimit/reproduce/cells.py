@@ -27,6 +27,7 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
     accuracies = [100 * (row.test_accuracy or 0.0) for row in own]
     compared = [row for value in found.ranked for row in by_value[value] if row.has_result]
     epochs = min((row.epochs for row in own if not row.is_exhausted), default=protocol.epochs)
+    seeds = {row.seed for row in own}
     areas = [row.gap_auc for row in own if row.gap_auc is not None]
     everything = [row for of_value in by_value.values() for row in of_value]
     return CellResult(
@@ -47,6 +48,7 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
         values=len(grid_values(cell, protocol)),
         compared_seeds=found.seeds,
         lacking=found.lacking,
+        short=tuple(value for value in found.ranked if not seeds <= {row.seed for row in by_value[value]}),
         failed=failed_runs(by_value),
         broken_off=tuple((row.hyper, row.seed) for row in everything if row.failure and row.has_result),
         precisions=tuple(sorted({row.precision for row in compared})),

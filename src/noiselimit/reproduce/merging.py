@@ -14,7 +14,7 @@ from noiselimit.reproduce.rows_file import is_rows_file, merge_rows, read_rows
 def merge_results(places: Sequence[Path], out: Path) -> dict[str, int]:
     """Add files of results, or folders of them, to the folder `out`; name of a file → what it gained.
 
-    What is there stays as it is, so that a figure shows the run of the row; more epochs replace fewer.
+    What is there stays as it is, rows as well as what figures show of their runs; more epochs count instead.
     """
     files = [file for place in places for file in _files(place)]
     of_figures = [file for file in files if file.parent.name == FOLDER and not is_rows_file(file)]
@@ -31,9 +31,8 @@ def merge_results(places: Sequence[Path], out: Path) -> dict[str, int]:
 
 def _merge_kept(runs: Sequence[Kept], target: Path) -> dict[str, int]:
     before = {(one.row.key, one.row.epochs) for one in read_kept(target)}
-    new = [one for one in runs if (one.row.key, one.row.epochs) not in before]
-    keep(target, new)
-    return {f"{FOLDER}/{target.name}": len(new)}
+    keep(target, runs)
+    return {f"{FOLDER}/{target.name}": sum((one.row.key, one.row.epochs) not in before for one in runs)}
 
 
 def _files(place: Path) -> list[Path]:

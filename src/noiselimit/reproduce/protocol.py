@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from noiselimit.errors import unknown
+from noiselimit.errors import InputError, unknown
 
 BETAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SIGMAS = (0.01, 0.03, 0.1, 0.3)
@@ -147,4 +147,8 @@ def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -
             evaluated=647,
             quick=True,
         )
-    return found if epochs is None else replace(found, epochs=epochs, parent_epochs=found.epochs)
+    if epochs is None:
+        return found
+    if epochs > found.epochs and not quick:
+        raise InputError(f"epochs is {epochs}, but {data} has at most {found.epochs}: give fewer.")
+    return replace(found, epochs=epochs, parent_epochs=found.epochs)

@@ -1,6 +1,7 @@
 """Whether a row can be one of ours: files come from elsewhere, and what they say names files here."""
 
 import math
+from datetime import datetime
 
 from noiselimit.reproduce.protocol import GRIDS, protocol_for
 from noiselimit.reproduce.rows import ResultRow, hyper_text
@@ -8,6 +9,7 @@ from noiselimit.reproduce.studies import STUDIES
 
 SHARES = ("p", "validation_accuracy", "test_accuracy", "bootstrap_std", "gap_auc")
 COUNTS = ("n", "seed", "epochs", "patience", "epochs_run", "best_epoch", "seconds")
+PRECISIONS = ("float32", "bfloat16")
 OF_FIGURES = ((), ("dropout",), ("weight_decay",))
 """What figures search with networks of their own, beside what the tables search."""
 
@@ -29,7 +31,27 @@ def check_row(row: ResultRow) -> None:
     for name in COUNTS:
         if (getattr(row, name) or 0) < 0:
             raise ValueError(f"{name} is {getattr(row, name):g}, and below 0")
+    problems = {("none" if cell.p == 0 else cell.noise, cell.p, cell.n) for cell in study.cells}
+    if (row.noise, row.p, row.n) not in problems:
+        raise ValueError(f"noise {row.noise} with p {row.p} and n {row.n} is no problem of {row.data}")
+    if row.precision not in PRECISIONS:
+        raise ValueError(f"precision is {row.precision!r}, and not one of {', '.join(PRECISIONS)}")
+    if not row.best_epoch <= row.epochs_run <= row.epochs:
+        ran = f"epoch {row.best_epoch} is the best of {row.epochs_run}"
+        raise ValueError(f"{ran}, and at most {row.epochs} were allowed")
+    if not row.quick and row.epochs > protocol_for(row.data).epochs:
+        raise ValueError(f"epochs is {row.epochs}, and the most are {protocol_for(row.data).epochs}")
+    _check_date(row.date)
     _check_hyper(row)
+
+
+def _check_date(date: str) -> None:
+    try:
+        known = datetime.fromisoformat(date).tzinfo is not None
+    except ValueError:
+        known = False
+    if not known:
+        raise ValueError(f"date is {date!r}, and not as in 2026-01-31T12:00:00+00:00")
 
 
 def _check_hyper(row: ResultRow) -> None:

@@ -123,7 +123,7 @@ def row_of(values: Sequence[str]) -> ResultRow:
 
 
 def current_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
-    """One row for each run: that with the most epochs allowed, of equals the latest."""
+    """One row for each run: that with the most epochs allowed, of equals the first that was there."""
     return current(rows, lambda row: row)
 
 
@@ -133,7 +133,7 @@ def current(items: Iterable[Item], row_of_item: Callable[[Item], ResultRow]) -> 
     for item in items:
         row = row_of_item(item)
         other = None if row.key not in found else row_of_item(found[row.key])
-        if other is None or (row.epochs, row.date) >= (other.epochs, other.date):
+        if other is None or row.epochs > other.epochs:
             found[row.key] = item
     return list(found.values())
 

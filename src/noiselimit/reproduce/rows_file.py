@@ -1,15 +1,16 @@
 """Rows in CSV files, one for each data set: appended line by line, read whatever a crash left, merged."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, Notice
 from noiselimit.files import make_folder
 from noiselimit.locks import file_lock
 from noiselimit.opening import open_regular, read_small_text
 from noiselimit.reproduce.row_checks import check_row
-from noiselimit.reproduce.rows import HEADER, Item, ResultRow, line_of, row_of, split_line
+from noiselimit.reproduce.rows import HEADER, Item, ResultRow, RowKey, line_of, row_of, split_line
 
 
 def rows_path(folder: Path, data: str) -> Path:
@@ -66,7 +67,10 @@ def append_rows(path: Path, rows: Iterable[ResultRow]) -> None:
 
 
 def merge_rows(rows: Iterable[ResultRow], folder: Path) -> dict[str, int]:
-    """Add those rows that the folder's files have not; data set → how many were added."""
+    """Add rows of runs that the folder's files have not; data set → how many were added.
+
+    A run that is there with another outcome stays as it is: figures are of that one.
+    """
     arriving: dict[str, list[ResultRow]] = {}
     for row in rows:
         arriving.setdefault(row.data, []).append(row)
@@ -76,9 +80,18 @@ def merge_rows(rows: Iterable[ResultRow], folder: Path) -> dict[str, int]:
     for data, own in arriving.items():
         target = rows_path(folder, data)
         with file_lock(target):
-            known = {line_of(row) for row in read_rows(target)}
-            new = list({line_of(row): row for row in own if line_of(row) not in known}.values())
-            append_rows(target, new)
+            known = {(row.key, row.epochs): row for row in reversed(read_rows(target))}
+            new: dict[tuple[RowKey, int], ResultRow] = {}
+            others = 0
+            for row in own:
+                run = row.key, row.epochs
+                if run not in known:
+                    new[run] = known[run] = row
+                others += row != known[run]
+            append_rows(target, new.values())
+        if others:
+            words = f"{target} has {others} of these runs with another outcome, and keeps its own."
+            warnings.warn(words, Notice, stacklevel=3)
         added[data] = len(new)
     return added
 

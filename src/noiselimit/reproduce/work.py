@@ -71,15 +71,22 @@ def missing_tasks(tasks: Iterable[Task], rows: Iterable[ResultRow], protocol: Pr
 def finalists(tasks: Iterable[Task], rows: Sequence[ResultRow], protocol: Protocol, count: int) -> list[Task]:
     """Of each cell the `count` values that rows so far, of however few epochs, say are best; all if none.
 
-    A value of which a run failed is none of them: more epochs would change nothing.
+    Values that no task has are not among them, nor is one of which a run failed: more epochs would change
+    nothing.
     """
+    tasks = list(tasks)
+    asked = {(task.cell, task.hyper) for task in tasks}
     wanted: dict[Cell, Collection[str]] = {}
     kept = []
     for task in tasks:
         if task.cell not in wanted:
             by_value = cell_rows(task.cell, rows, protocol)
             found = compare(
-                {value: own for value, own in by_value.items() if not any(row.failure for row in own)}
+                {
+                    value: own
+                    for value, own in by_value.items()
+                    if (task.cell, value) in asked and not any(row.failure for row in own)
+                }
             )
             wanted[task.cell] = () if found is None else found.ranked[:count]
         if not wanted[task.cell] or task.hyper in wanted[task.cell]:

@@ -40,8 +40,8 @@ def _caption(kept: Sequence[Kept]) -> str:
     )
     return (
         f"{row.method} {row.hyper} ({row.network}, seed {row.seed}, best of {row.epochs_run} epochs: "
-        f"{row.best_epoch}), the highest noisy-validation accuracy of {len(kept)} runs; its test accuracy is "
-        f"{100 * (row.test_accuracy or 0):.1f} %.{area} Bars are stacked."
+        f"{row.best_epoch}), the highest noisy-validation accuracy of {len(kept)} runs of this seed; its "
+        f"test accuracy is {100 * (row.test_accuracy or 0):.1f} %.{area} Bars are stacked."
     )
 
 

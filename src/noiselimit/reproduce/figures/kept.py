@@ -61,7 +61,7 @@ def _kept_of(line: str, kind: str) -> Kept:
 
 
 def keep(path: Path, more: Sequence[Kept]) -> None:
-    """Add to the file; a run that is there is replaced unless it was allowed more epochs."""
+    """Add to the file; a run that is there is replaced by one that was allowed more epochs."""
     with file_lock(path):
         found = current_kept([*read_kept(path), *more])
         lines = [_HEADER, *(f"{line_of(kept.row)},{kept.values}" for kept in found)]

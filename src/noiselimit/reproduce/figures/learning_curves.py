@@ -44,8 +44,8 @@ def _caption(kept: Sequence[Kept]) -> str:
     curves = chosen(kept)
     values = ", ".join(f"{LABELS[one.row.method]} {one.row.hyper}" for one in curves if one.row.hyper)
     return (
-        f"{trained_words(curves)}. Lines end where a run stopped. Chosen by the noisy validation labels: "
-        f"{values or 'nothing'}. {SMOOTHING}"
+        f"{trained_words(curves)}. Lines end where a run stopped. Chosen by this seed's noisy validation "
+        f"labels: {values or 'nothing'}. {SMOOTHING}"
     )
 
 
