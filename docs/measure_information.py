@@ -58,9 +58,7 @@ def measure(data_dir: str, jobs: int, seeds: Sequence[int], out: Path) -> dict[s
         for name in reversed(names)  # LIMIT-L takes longest, so it begins
         for spec in grid(seed=list(seeds), **TRAININGS[name], **problem)
     ]
-    # Networks that differ in dropout are no cohort, so each run gets a process and a core of its own.
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        folders = list(pool.map(_train, *zip(*work, strict=True), repeat(data_dir), repeat(out)))
+    folders = train_all(work, data_dir, jobs, out)
     found: dict[str, dict[str, list[Any]]] = {"mnist": {}, "digits": {}}
     for (source, name, _), folder in zip(work, folders, strict=True):
         found[source].setdefault(name, []).append(load_run(folder))
@@ -86,6 +84,17 @@ def measure(data_dir: str, jobs: int, seeds: Sequence[int], out: Path) -> dict[s
             "runs": [_line(name, run, chosen=False) for name, group in digits.items() for run in group],
         },
     }
+
+
+def train_all(work: Sequence[tuple[str, str, Any]], data_dir: str, jobs: int, out: Path) -> list[Path]:
+    """The run folders of data set, training and spec each.
+
+    Networks that differ in dropout are no cohort, so each run gets a process and a core of its own, and a
+    folder: one takes one training at a time.
+    """
+    own = [out / str(number) for number in range(len(work))]
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        return list(pool.map(_train, *zip(*work, strict=True), repeat(data_dir), own))
 
 
 def _train(source: str, name: str, spec: Any, data_dir: str, out: Path) -> Path:
@@ -169,8 +178,8 @@ def table(results: dict[str, Any]) -> str:
         f"with the same noise, {sizes['test']} clean test examples; 4 × 512 ReLU units, Adam 0.001, batches "
         f"of 256, {results['problem']['epochs']} epochs, {over}. ★ chosen by noisy-validation accuracy. "
         "LIMIT-L has β = 10. Training accuracy and implied bits are those of the last epoch, counted while "
-        "it trained, or with dropout what the whole network reproduces after it; so is wrong labels fitted, "
-        f"of all. One run took {min(seconds):.0f} to {max(seconds):.0f} s on one core of "
+        "it trained; with dropout, and wrong labels fitted of all, they are what the whole network reproduces "
+        f"after it. One run took {min(seconds):.0f} to {max(seconds):.0f} s on one core of "
         f"{results['hardware']} with other work beside it ({versions}).",
     ]
     return "\n".join(rows)
