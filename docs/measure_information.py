@@ -178,8 +178,8 @@ def table(results: dict[str, Any]) -> str:
         f"with the same noise, {sizes['test']} clean test examples; 4 × 512 ReLU units, Adam 0.001, batches "
         f"of 256, {results['problem']['epochs']} epochs, {over}. ★ chosen by noisy-validation accuracy. "
         "LIMIT-L has β = 10. Training accuracy and implied bits are those of the last epoch, counted while "
-        "it trained; with dropout, and wrong labels fitted of all, they are what the whole network reproduces "
-        f"after it. One run took {min(seconds):.0f} to {max(seconds):.0f} s on one core of "
+        "it trained; with dropout they are of the whole network after it, as wrong labels fitted is of all. "
+        f"One run took {min(seconds):.0f} to {max(seconds):.0f} s on one core of "
         f"{results['hardware']} with other work beside it ({versions}).",
     ]
     return "\n".join(rows)
