@@ -1,7 +1,10 @@
 """What all tests share: one torch thread, no time limits, and small data sets that train in a moment."""
 
+import importlib
 import os
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -20,6 +23,13 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 torch.set_num_threads(1)  # two threads that wait for each other beside a busy process run ten times slower
+
+
+@pytest.fixture
+def document_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Import a module of docs/ by its name: that folder is no package."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent.parent / "docs"))
+    return importlib.import_module
 
 
 @pytest.fixture(scope="session")

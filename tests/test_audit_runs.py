@@ -1,7 +1,6 @@
 """Outputs of an earlier audit are told from those of today's."""
 
-import importlib
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -9,17 +8,10 @@ import pytest
 
 from noiselimit.data.digits import digits
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-
-
-def document_module(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(DOCS))
-    return importlib.import_module(name)
-
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return document_module("audit_runs", monkeypatch)
+def runs(document_module: Callable[[str], ModuleType]) -> ModuleType:
+    return document_module("audit_runs")
 
 
 def told(runs: list[dict[str, Any]], **changes: Any) -> list[dict[str, Any]]:
@@ -42,15 +34,15 @@ def test_rows_without_content_have_the_plan_of_their_number(runs: ModuleType) ->
     assert few[0]["epochs"] > many[0]["epochs"]
 
 
-def test_the_page_says_so(runs: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = document_module("measure_audit", monkeypatch)
+def test_the_page_says_so(runs: ModuleType, document_module: Callable[[str], ModuleType]) -> None:
+    shown = document_module("measure_audit")
     today = {"printed": "About 3 labels.\n", "runs": told(runs.planned_runs(digits()))}
     assert shown.output(today) == "```text\nAbout 3 labels.\n```"
     assert shown.output({**today, "runs": today["runs"][:1]}).endswith(runs.OUTDATED)
 
 
-def test_so_does_the_table_of_sizes(runs: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = document_module("measure_audit_scale", monkeypatch)
+def test_so_does_the_table_of_sizes(runs: ModuleType, document_module: Callable[[str], ModuleType]) -> None:
+    sizes = document_module("measure_audit_scale")
     content = sizes.stored()
     assert content is not None
     for row in content["rows"]:

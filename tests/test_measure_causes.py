@@ -1,7 +1,7 @@
 """What the page says of causes follows from the measurements, the value of a grid from validation."""
 
-import sys
-from pathlib import Path
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,11 @@ from noiselimit.data.examples import DataSet, Examples
 from noiselimit.reproduce.protocol import protocol_for
 
 PROTOCOL = protocol_for("mnist")
-DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 @pytest.fixture
-def causes(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(DOCS))
-    import measure_causes
-
-    yield measure_causes
-    sys.modules.pop("measure_causes")
+def causes(document_module: Callable[[str], ModuleType]) -> Any:
+    return document_module("measure_causes")
 
 
 def test_every_problem_has_its_runs(causes: Any) -> None:

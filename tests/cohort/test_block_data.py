@@ -1,22 +1,17 @@
 """What rows see: their own examples, in their own order and views, from memory or from files alike."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
+from streamed_pictures import StreamedPictures
 
-from noiselimit.augmentation import AUGMENTATIONS, cut, draw_views
 from noiselimit.cohort.block_data import DeviceInputs, block_data
 from noiselimit.cohort.prepare import prepare_all
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.lazy import LazyInputs, View
-from noiselimit.draws import stream_keys
 from noiselimit.errors import InputError
 from noiselimit.grids import grid
-from noiselimit.randomness import Stream
 from noiselimit.spec import RunSpec
 from noiselimit.training import train
 
@@ -73,39 +68,11 @@ def test_an_example_of_weight_zero_teaches_nothing(blobs: DataSet) -> None:
     assert right["ignored"] > 0.9 > 0.8 > right["believed"]
 
 
-class Pictures(LazyInputs):
-    """An array behind the words of a stream, cut as the device would."""
-
-    def __init__(self, array: npt.NDArray[Any]) -> None:
-        self.array = array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def digest(self) -> bytes:
-        return b"pictures"
-
-    def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008
-        views = draw_views(AUGMENTATIONS["none"], *MIDDLE)
-        views = dataclasses.replace(
-            views,
-            flip=torch.tensor([[view.flip]]),
-            down=torch.tensor([[view.down]]),
-            across=torch.tensor([[view.across]]),
-        )
-        return np.asarray(cut(torch.from_numpy(self.array[row])[None, None], views)[0, 0].numpy())
-
-
-MIDDLE = (stream_keys([0], Stream.AUGMENTATION, CPU), torch.tensor(0), torch.zeros(1, 1, dtype=torch.int64))
-
-
 @pytest.mark.parametrize("augmentation", ["none", "flip-crop"])
 def test_streamed_pictures_train_the_run_that_pictures_in_memory_train(
     tiny_images: DataSet, augmentation: str
 ) -> None:
-    lazy = Pictures(np.asarray(tiny_images.examples.inputs))
+    lazy = StreamedPictures(np.asarray(tiny_images.examples.inputs))
     streamed = DataSet("s", dataclasses.replace(tiny_images.examples, inputs=lazy))
     settings = {"augmentation": augmentation, "sampler": "balanced", "epochs": 2, "batch_size": 16}
     noises = ["none", "uniform:0.5"]

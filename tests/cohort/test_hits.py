@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
+from streamed_pictures import StreamedPictures
 
 from noiselimit.cohort import block
 from noiselimit.cohort.hits import hits_of_whole_networks
 from noiselimit.cohort.totals import EpochTotals
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.errors import Notice
 from noiselimit.grids import grid
 from noiselimit.information import least_information, uniform_noise_entropy
@@ -25,26 +24,10 @@ NOISY = {"noise": "uniform:0.5", "batch_size": 16}
 COUNTED = {"train_accuracy", "memorised_bits", "wrong_fitted"}
 
 
-class Flipped(LazyInputs):
-    """An array behind the words of a stream, which turns a picture round where its view says so."""
-
-    def __init__(self, array: npt.NDArray[Any]) -> None:
-        self.array = array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def digest(self) -> bytes:
-        return b"flipped"
-
-    def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008
-        return np.ascontiguousarray(self.array[row][..., ::-1] if view.flip else self.array[row])
-
-
 def streamed(data: DataSet) -> DataSet:
-    return DataSet("streamed", make_examples(Flipped(np.asarray(data.examples.inputs)), data.examples.labels))
+    return DataSet(
+        "streamed", make_examples(StreamedPictures(np.asarray(data.examples.inputs)), data.examples.labels)
+    )
 
 
 def trained(specs: RunSpec | list[RunSpec], data: DataSet, **how: Any) -> list[Run]:
