@@ -1,6 +1,6 @@
 """How what was measured stands against the paper's claims, in docs/results.md."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from results_below import explained, listed, others
@@ -73,12 +73,15 @@ def _of_mnist(count: int, run: list[CellResult], below: list[CellResult]) -> str
     if not run:
         return f"- MNIST: none of the {count} cells of LIMIT was run yet."
     run_of = "" if len(run) == count else f" that were run, of {count},"
-    verdict = "" if len(below) <= MOST_BELOW else f" **More than the {MOST_BELOW} that chance explains.**"
     return (
         f"- MNIST: {len(run) - len(below)} of the {len(run)} cells of LIMIT{run_of} are "
         "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation "
-        f"and m the number of our seeds.{f' Below: {listed(below)}.' if below else ''}{verdict}"
+        f"and m the number of our seeds.{f' Below: {listed(below)}.' if below else ''}{_verdict(below)}"
     )
+
+
+def _verdict(below: Sequence[CellResult]) -> str:
+    return "" if len(below) <= MOST_BELOW else f" **More than the {MOST_BELOW} that chance explains.**"
 
 
 def _with_equal_seeds(run: Sequence[CellResult], measured: Measured) -> str:
@@ -99,15 +102,13 @@ def _with_equal_seeds(run: Sequence[CellResult], measured: Measured) -> str:
         for result in run
     ]
     below = [result for result in again if result is not None and not result.meets]
-    seeds = "; ".join(f"{LABELS[method]} {_listed_seeds(own)}" for method, own in shared.items())
+    seeds = "; ".join(
+        f"{LABELS[method]} {', '.join(map(str, sorted(own)))}" for method, own in shared.items()
+    )
     return (
         f" By the seeds alone that all cells of a method have ({seeds}), {len(run) - len(below)} are"
-        f"{f'; below: {listed(below)}.' if below else '.'}"
+        f"{f'; below: {listed(below)}.' if below else '.'}{_verdict(below)}"
     )
-
-
-def _listed_seeds(seeds: Collection[int]) -> str:
-    return ", ".join(map(str, sorted(seeds)))
 
 
 def detection(measured: Measured) -> str:

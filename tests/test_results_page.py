@@ -327,10 +327,12 @@ def test_cells_with_more_seeds_are_counted_by_those_of_all_too(page: ModuleType,
     more = [row(seed=seed, test_accuracy=0.99) for seed in (1, 2)]
     said = written(page, tmp_path, *more)["results-agreement"]
     assert "- MNIST: 2 of the 2 cells of LIMIT" in said
-    assert (
-        "all cells of a method have (LIMIT-L − S 0), 1 are; below: LIMIT-L − S at uniform:0.8/48000: 95.00"
-        in said
-    )
+    below = "LIMIT-L − S at uniform:0.8/48000: 95.00"
+    assert f"all cells of a method have (LIMIT-L − S 0), 1 are; below: {below}" in said
+    assert "that chance explains" not in said
+    worse = [row(p=0.5, test_accuracy=0.5), row(p=0.89, test_accuracy=0.0)]
+    said = written(page, tmp_path, *worse)["results-agreement"]
+    assert said.count("**More than the 2 that chance explains.**") == 1, "by equal seeds alone"
 
 
 def test_other_methods_below_or_above_the_paper_s_are_named(page: ModuleType, tmp_path: Path) -> None:
