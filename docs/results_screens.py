@@ -63,22 +63,33 @@ def _cell(rows: Sequence[ResultRow]) -> str:
 
 def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> str:
     """Whether the shortest runs alone would have chosen the same, and what speaks for still longer ones."""
-    shortest, chosen = min(limits), value_text(result.hyper)
-    preferred = compare(limits[shortest])
-    said = []
-    if preferred is not None and preferred.ranked[0] != result.hyper:
-        first = value_text(preferred.ranked[0])
-        said.append(f"After {shortest} epochs validation prefers {first}, in the end {chosen}.")
+    chosen = value_text(result.hyper)
+    said = _misled(result, limits)
     for value in _neighbours(result):
-        had = [row for own in limits.values() for row in own.get(value, ())]
-        if not any(row.serves(result.epochs) for row in had):
-            given = f"was given {max(row.epochs for row in had)} epochs at most" if had else "was not run"
+        had = _longest(value, limits)
+        if had is None or not had.serves(result.epochs):
+            given = f"was given {had.epochs} epochs at most" if had else "was not run"
             said.append(f"{value_text(value)}, next to it in the grid, {given}, and might be better.")
-    longest = max((row for own in limits.values() for row in own.get(result.hyper, ())), key=_allowed)
-    if longest.best_epoch > NEAR_THE_END * longest.epochs:
+    longest = _longest(result.hyper, limits)
+    if longest is not None and longest.best_epoch > NEAR_THE_END * longest.epochs:
         epochs = f"epoch {longest.best_epoch} of {longest.epochs}"
         said.append(f"With {chosen} validation was highest at {epochs}, so that more might be better.")
     return " ".join(said)
+
+
+def _misled(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
+    """What the shortest runs would have chosen, where they compare values and would have chosen another."""
+    shortest = min(limits)
+    preferred = compare(limits[shortest]) if len(limits[shortest]) > 1 else None
+    if preferred is None or preferred.ranked[0] == result.hyper:
+        return []
+    first, chosen = value_text(preferred.ranked[0]), value_text(result.hyper)
+    return [f"After {shortest} epochs validation prefers {first}, in the end {chosen}."]
+
+
+def _longest(value: str, limits: Mapping[int, ByValue]) -> ResultRow | None:
+    """The run of this value that was allowed the most epochs."""
+    return max((row for own in limits.values() for row in own.get(value, ())), key=_allowed, default=None)
 
 
 def _allowed(row: ResultRow) -> int:

@@ -210,6 +210,8 @@ def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(page: ModuleType
     assert written(page, tmp_path, late)["results-mnist"].endswith(
         "With β 30 validation was highest at epoch 390 of 400, so that more might be better."
     )
+    alone = [row(method="limit-g"), row(**short, hyper="beta=3")]
+    assert "prefers" not in written(page, tmp_path / "alone", *alone)["results-mnist"]
     whole = written(page, tmp_path / "whole", row(method="limit-g", hyper="beta=3"), row(method="limit-g"))
     assert "noisy validation (" not in whole["results-mnist"]
 
