@@ -30,8 +30,8 @@ NOTHING, FAILED = "·", "failed"
 def head_table(measured: Measured) -> str:
     """The one table: what is known best, with the share of wrong labels."""
     lines = _table(list(HEAD), list(HEAD.values()), HEAD_METHODS, measured)
-    ending = f"{KEY} Columns: data and share of wrong labels. {_so_far(measured)}"
-    return "\n".join([*lines, "", ending])
+    columns = "Columns: data and share of wrong labels; pairs: of the labels of four classes among the ten."
+    return "\n".join([*lines, "", f"{KEY} {columns} {_so_far(measured)}"])
 
 
 def _so_far(measured: Measured) -> str:

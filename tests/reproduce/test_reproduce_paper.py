@@ -2,10 +2,12 @@
 
 import pytest
 
+from noiselimit.data.cifar import CIFAR10
 from noiselimit.errors import InputError
+from noiselimit.noise.kinds import parse_noise
 from noiselimit.reproduce.paper import paper_cells, paper_figure
 from noiselimit.reproduce.protocol import protocol_for
-from noiselimit.reproduce.studies import STUDIES, Cell, chosen_cells, run_noise
+from noiselimit.reproduce.studies import STUDIES, Cell, chosen_cells, run_noise, wrong_share
 from noiselimit.reproduce.work import all_tasks
 
 
@@ -71,3 +73,17 @@ def test_cells_are_chosen_by_how_their_problem_begins():
         chosen_cells(study, None, ["uniform:0.41"])
     with pytest.raises(InputError, match="limit-x"):
         chosen_cells(study, ["limit-x"])
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("noise", ["uniform", "pair"])
+@pytest.mark.parametrize("p", [0.0, 0.4])
+def test_the_share_of_wrong_labels_is_that_of_the_noise(noise, p, quick):
+    names = tuple("0123456789") if quick else CIFAR10.class_names
+    cell = Cell("cifar10", noise, p, 40_000, "ce")
+    kept = parse_noise(run_noise(cell, quick=quick)).transition(names).diagonal().mean()
+    assert wrong_share(cell) == pytest.approx(1 - kept)
+
+
+def test_the_share_of_wrong_labels_is_not_known_of_real_noise():
+    assert wrong_share(Cell("clothing1m", "real", None, None, "ce")) is None

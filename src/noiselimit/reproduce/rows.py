@@ -22,7 +22,7 @@ class ResultRow:
     noise: str
     """none, uniform, pair or real."""
     p: float | None
-    """Share of wrong labels, 0 without noise; None where the noise is real."""
+    """How often a label that noise may change is changed, 0 without noise; None where the noise is real."""
     n: int | None
     """Training examples, by the paper's number; None: all."""
     method: str

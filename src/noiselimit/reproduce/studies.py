@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from noiselimit.errors import InputError, unknown
 from noiselimit.grids import grid
+from noiselimit.noise.pair import CIFAR10_PAIRS
 from noiselimit.reproduce.paper import paper_cells
 from noiselimit.reproduce.protocol import Protocol, protocol_for
+from noiselimit.reproduce.rows import ResultRow
 from noiselimit.spec import RunSpec
 
 QUICK_PAIRS = ("1>7", "3>8", "4>9", "5>6")
@@ -21,7 +23,7 @@ class Cell:
     noise: str
     """uniform, pair or, of labels that are noisy by themselves, real."""
     p: float | None
-    """Share of wrong labels; None where the noise is real."""
+    """How often a label that noise may change is changed; None where the noise is real."""
     n: int | None
     """Training examples; None: all."""
     method: str
@@ -84,6 +86,13 @@ def run_noise(cell: Cell, *, quick: bool = False) -> str:
     if quick and cell.noise == "pair":
         return "pair:" + ";".join(f"{pair}:{cell.p:g}" for pair in QUICK_PAIRS)
     return f"{cell.noise}:{cell.p:g}"
+
+
+def wrong_share(cell: Cell | ResultRow) -> float | None:
+    """Of all labels, on average; pairs change some classes only. None where the noise is real."""
+    if cell.p is None or cell.noise != "pair":
+        return cell.p
+    return cell.p * len(CIFAR10_PAIRS) / protocol_for(cell.data).classes
 
 
 TITLES = {

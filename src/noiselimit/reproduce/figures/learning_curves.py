@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from noiselimit.report.panels import panels
+from noiselimit.report.wording import percent
 from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.figure import Figure, tasks_of, wanted_by
 from noiselimit.reproduce.figures.kept import Kept, best
 from noiselimit.reproduce.figures.lines import SIDES, SMOOTHING, side_chart, trained_words
 from noiselimit.reproduce.paper import LABELS
-from noiselimit.reproduce.studies import Cell
+from noiselimit.reproduce.studies import Cell, wrong_share
 
 METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
 STRONG = ("ce", "limit-l", "limit-l+init")
@@ -36,7 +37,7 @@ def _draw(kept: Sequence[Kept]) -> str | None:
     curves = chosen(kept)
     if not curves:
         return None
-    title = f"Accuracy per epoch with {100 * (curves[0].row.p or 0):.0f} % wrong labels"
+    title = f"Accuracy per epoch with {percent(wrong_share(curves[0].row) or 0, 0)} wrong labels"
     return panels([side_chart(curves, side, _style) for side in SIDES], title=title)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from noiselimit.report.charts import Line, line_chart
 from noiselimit.report.wording import percent
 from noiselimit.reproduce.figures.curves import SMOOTHED, Curves, points
+from noiselimit.reproduce.studies import wrong_share
 
 SIDES = ("train", "test")
 SMOOTHING = f"Curves are means over {SMOOTHED} epochs."
@@ -17,7 +18,8 @@ def side_chart(
 ) -> str:
     """A standalone chart of one side of the curves; `style` gives label and looks of each line."""
     lines = [Line(points=points(getattr(one, side)), **style(one)) for one in curves]
-    right = None if curves[0].row.p is None else 1 - curves[0].row.p
+    wrong = wrong_share(curves[0].row)
+    right = None if wrong is None else 1 - wrong
     return line_chart(
         lines,
         title=f"{whose}{TITLES[side]}, per epoch",
