@@ -18,12 +18,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import audit_tables
+import causes_page
 import faults_page
 import fuzz_page
 import measure_audit
 import measure_audit_scale
 import measure_bad_input
-import measure_causes
 import measure_checkpoints
 import measure_information
 import measure_methods
@@ -83,10 +83,11 @@ def blocks() -> dict[str, str]:
     demo = json.loads(RESULTS.read_text("utf-8"))
     methods = json.loads(measure_methods.TABLE.read_text("utf-8"))
     information = measure_information.stored()
+    reproduced = results_page.stored()
     return {
         "audit-output": measure_audit.output(measure_audit.stored()),
         "audit-scale": measure_audit_scale.table(measure_audit_scale.stored()),
-        "causes": measure_causes.block(measure_causes.stored()),
+        "causes": causes_page.block(causes_page.stored(), reproduced.rows["mnist"]),
         "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
         "demo-seeds": seed_table(demo),
         "information": measure_information.table(information),
@@ -99,7 +100,7 @@ def blocks() -> dict[str, str]:
         **fuzz_page.blocks(fuzz_page.stored()),
         **measure_bad_input.blocks(measure_bad_input.stored()),
         **performance_page.blocks(performance_page.stored()),
-        **results_page.blocks(results_page.stored()),
+        **results_page.blocks(reproduced),
     }
 
 

@@ -17,18 +17,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import torch
-from advantage import advantage
-from spread import spread_text
 
 from noiselimit import load_data, train
 from noiselimit.cohort.prepare import prepare
 from noiselimit.data.examples import DataSet
 from noiselimit.files import write_json
-from noiselimit.reproduce.paper import LABELS, paper_figure
 from noiselimit.reproduce.protocol import Protocol, protocol_for
 from noiselimit.reproduce.studies import Cell
 from noiselimit.spec import RunSpec
@@ -108,85 +104,6 @@ def trained(specs: Sequence[RunSpec], data: DataSet, device: str) -> dict[str, A
 def stored(path: Path = RESULTS) -> dict[str, Any]:
     """Part → what was measured of it."""
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
-
-
-def chosen(results: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:
-    """The runs of the value that noisy validation prefers, among those that are as wanted."""
-    by_value: dict[float, list[dict[str, Any]]] = {}
-    for run in results["runs"]:
-        if all(run[name] == value for name, value in wanted.items()):
-            by_value.setdefault(run["value"], []).append(run)
-    return max(by_value.values(), key=lambda own: fmean(run["validation_accuracy"] for run in own))
-
-
-def block(results: dict[str, Any]) -> str:
-    """The measurements as Markdown, and what was not measured yet."""
-    parts = [
-        said(results[name]) if name in results else f"Not measured yet: {command_of(name)}."
-        for name, said in {"labels": _labels, "batches": _batches, "patience": _patience}.items()
-    ]
-    return "\n\n".join(parts)
-
-
-def command_of(part: str) -> str:
-    """'`python docs/measure_causes.py labels --data-dir DIR`'."""
-    return f"`python docs/measure_causes.py {part} --data-dir DIR`"
-
-
-def _labels(results: dict[str, Any]) -> str:
-    p, classes, seeds = results["p"], results["classes"], results["seeds"]
-    lines = [
-        f"**The draw of the noise.** With p = {p:g} a label is right with probability {1 - p:.4f} and any "
-        f"one of the others with {p / (classes - 1):.4f}: only the difference, "
-        f"{100 * advantage(1 - p, classes):.2f} points, can be learned or seen in validation. How much of it "
-        f"each seed's labels have, for n = {results['n']:,}:",
-        "",
-        "| seed | " + " | ".join(str(one["seed"]) for one in seeds) + " |",
-        "| --- |" + " ---: |" * len(seeds),
-    ]
-    for name in ("train", "validation"):
-        points = [100 * advantage(one[name], classes) for one in seeds]
-        lines.append(f"| {name}, points | " + " | ".join(f"{point:.2f}" for point in points) + " |")
-    return "\n".join([*lines, "", f"By {command_of('labels')}."])
-
-
-def _batches(results: dict[str, Any]) -> str:
-    lines = [
-        "**The size of a batch.** The paper names none, and with few examples and many wrong labels, when "
-        "memorising begins depends on it:",
-        "",
-        f"| test accuracy, % | {' | '.join(f'batches of {size}' for size in SIZES)} | the paper's |",
-        "| --- |" + " ---: |" * (len(SIZES) + 1),
-    ]
-    for (n, p), methods in FEW.items():
-        for method in methods:
-            own = [chosen(results, n=n, method=method, batch_size=size) for size in SIZES]
-            paper = paper_figure("mnist", "uniform", p, n, method)
-            cells = [*map(_accuracy, own), paper.text if paper else "–"]
-            lines.append(f"| {LABELS[method]} at uniform:{p:g}/{n} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", _how("batches", results)])
-
-
-def _patience(results: dict[str, Any]) -> str:
-    patient = chosen(results)
-    epochs = ", ".join(str(run["best_epoch"]) for run in patient)
-    return (
-        "**Early stopping.** Patience may end a run, whose validation labels say next to nothing, before it "
-        f"has learned. {LABELS[PATIENT.method]} at {PATIENT.problem} without early stopping: "
-        f"{_accuracy(patient)} % with β {patient[0]['value']:g}, best epochs {epochs} of "
-        f"{results['epochs']}.\n\n" + _how("patience", results)
-    )
-
-
-def _how(part: str, results: dict[str, Any]) -> str:
-    return (
-        f"Means ± standard deviations over seeds {', '.join(map(str, results['seeds']))}, at most "
-        f"{results['epochs']} epochs; {results['hardware']}, by {command_of(part)}."
-    )
-
-
-def _accuracy(runs: Sequence[dict[str, Any]]) -> str:
-    return spread_text([100 * run["test_accuracy"] for run in runs])
 
 
 def main() -> None:

@@ -1,17 +1,13 @@
 """Cells below the paper's in docs/results.md: which, what their grids gave, and what validation could see."""
 
 from collections.abc import Sequence
-from math import sqrt
 
-from advantage import advantage
+from results_choice import grid_of, in_sight
 from results_numbers import Measured, mean_percent, signed, value_text
 from results_places import places_text
 
 from noiselimit.reproduce.cell_result import CellResult
-from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.paper import LABELS
-from noiselimit.reproduce.protocol import protocol_for
-from noiselimit.reproduce.rows import ResultRow
 
 OTHER_NOISE = " CE + GN and CE + LN are not quite the author's: see what differs, above."
 SHOWN = 8
@@ -25,27 +21,6 @@ def listed(results: Sequence[CellResult]) -> str:
         f"{signed(result.shown_difference or 0.0)}, least {result.threshold or 0.0:.2f}"
         for result in results
     )
-
-
-def grid_of(result: CellResult, measured: Measured) -> dict[str, list[ResultRow]]:
-    """Value of the grid → its rows of the compared seeds, what validation prefers first."""
-    found = {}
-    for value, rows in cell_rows(result.cell, measured.rows[result.cell.data]).items():
-        own = [row for row in rows if row.has_result and row.seed in result.compared_seeds]
-        if len(own) == len(result.compared_seeds):
-            found[value] = sorted(own, key=lambda row: row.seed)
-    return dict(sorted(found.items(), key=lambda one: -mean_percent(one[1], "validation_accuracy")))
-
-
-def in_sight(result: CellResult) -> tuple[float, float]:
-    """What a point of accuracy adds to noisy validation under uniform noise, and how sure that is, in points.
-
-    A right prediction agrees with the noisy label with probability 1 − p, a wrong one with p / (c − 1).
-    """
-    protocol, p = protocol_for(result.cell.data), result.cell.p or 0.0
-    examples = protocol.full_size // 4 * len(result.compared_seeds)  # a fifth of all is held out
-    share = result.validation_accuracy / 100
-    return advantage(1 - p, protocol.classes), 100 * sqrt(share * (1 - share) / examples)
 
 
 def explained(result: CellResult, measured: Measured) -> str:

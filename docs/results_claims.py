@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from results_below import explained, listed, others
+from results_choice import close_call
 from results_numbers import NAMES, Measured, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
@@ -15,6 +16,7 @@ from noiselimit.reproduce.studies import STUDIES, Cell
 MOST_BELOW = 2
 """Of MNIST's 48 cells of LIMIT, by chance."""
 NOT_REACHED = "**not reached**"
+NARROW = " The value of β was a close call, as its table says [below](#cifar-10)."
 LIMITS = ("limit-g", "limit-l", "limit-g+s", "limit-l+s", "limit-g+init", "limit-l+init")
 
 
@@ -65,6 +67,7 @@ def agreement(measured: Measured) -> str:
             if result is None
             else f"- {name}: {result.accuracy:.1f} %, wanted {wanted:.1f} %"
             f"{'' if result.accuracy >= wanted else f': {NOT_REACHED}'}."
+            f"{NARROW if close_call(result, measured) else ''}"
         )
     return "\n\n".join(["\n".join(parts), *(explained(result, measured) for result in below)])
 

@@ -31,7 +31,9 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
 
 BY_BOOTSTRAP = "Standard deviations of single seeds are by 1000 bootstrap resamples of the test examples."
 OF_SOME: Mapping[str, Callable[[CellResult], bool]] = {
-    "Fewer values of the grid than the paper's were run": lambda result: result.values_run < result.values,
+    "Fewer values of the grid than the paper's were run, as the tables below say": (
+        lambda result: result.values_run < result.values
+    ),
     "Not every value of the grid had as many epochs as the chosen one, as the tables below say": (
         lambda result: result.is_screened
     ),

@@ -1,8 +1,9 @@
-"""Grids of which not every value had the same epochs, in docs/results.md: what each gave after how many."""
+"""Grids that were not run whole, in docs/results.md: what each value gave, by how many epochs."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from results_choice import close_call
 from results_numbers import Measured, mean_percent, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
@@ -18,11 +19,11 @@ ByValue = Mapping[str, Sequence[ResultRow]]
 
 
 def screens(results: Sequence[CellResult], measured: Measured) -> list[str]:
-    """A table for each cell with a screen."""
+    """A table for each cell of which values were left out, or had fewer epochs than the chosen one."""
     return [
-        _screen(result, _by_limit(result, measured.rows[result.cell.data]))
+        "\n".join(_screen(result, _by_limit(result, measured.rows[result.cell.data]), measured)).rstrip()
         for result in results
-        if result.is_screened
+        if result.is_screened or result.values_run < result.values
     ]
 
 
@@ -36,7 +37,7 @@ def _by_limit(result: CellResult, rows: Sequence[ResultRow]) -> dict[int, ByValu
     return {limit: by_value for limit, by_value in found.items() if by_value}
 
 
-def _screen(result: CellResult, limits: Mapping[int, ByValue]) -> str:
+def _screen(result: CellResult, limits: Mapping[int, ByValue], measured: Measured) -> list[str]:
     shown = [
         value
         for value in grid_values(result.cell, protocol_for(result.cell.data))
@@ -52,16 +53,16 @@ def _screen(result: CellResult, limits: Mapping[int, ByValue]) -> str:
     for limit, own in limits.items():
         cells = [_cell(own[value]) if value in own else "" for value in shown]
         lines.append(f"| {limit} epochs | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", _lesson(result, limits)]).rstrip()
+    return [*lines, "", " ".join(filter(None, [close_call(result, measured), *_lesson(result, limits)]))]
 
 
 def _cell(rows: Sequence[ResultRow]) -> str:
     epoch = fmean(row.best_epoch for row in rows)
     seen, clean = mean_percent(rows, "validation_accuracy"), mean_percent(rows, "test_accuracy")
-    return f"{seen:.1f} ({clean:.1f} at {epoch:.0f})"
+    return f"{seen:.2f} ({clean:.1f} at {epoch:.0f})"
 
 
-def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> str:
+def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
     """Whether the shortest runs alone would have chosen the same, and what speaks for still longer ones."""
     chosen = value_text(result.hyper)
     said = _misled(result, limits)
@@ -74,7 +75,7 @@ def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> str:
     if longest is not None and longest.best_epoch > NEAR_THE_END * longest.epochs:
         epochs = f"epoch {longest.best_epoch} of {longest.epochs}"
         said.append(f"With {chosen} validation was highest at {epochs}, so that more might be better.")
-    return " ".join(said)
+    return said
 
 
 def _misled(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ from noiselimit.reproduce.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+MakeRow = Callable[..., ResultRow]
 
 
 @pytest.fixture(scope="module")
@@ -28,37 +30,6 @@ def page() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def row(**changes: Any) -> ResultRow:
-    usual: dict[str, Any] = {
-        "data": "mnist",
-        "noise": "uniform",
-        "p": 0.8,
-        "n": 48_000,
-        "method": "limit-l",
-        "hyper": "beta=10",
-        "seed": 0,
-        "epochs": 400,
-        "patience": 100,
-        "network": "mnist-cnn",
-        "precision": "bfloat16",
-        "quick": False,
-        "epochs_run": 200,
-        "best_epoch": 100,
-        "validation_accuracy": 0.198,
-        "validation_loss": 2.2,
-        "test_accuracy": 0.976,
-        "bootstrap_std": 0.0015,
-        "gap_auc": 0.9989,
-        "seconds": 5.0,
-        "failure": "",
-        "device": "NVIDIA H200",
-        "versions": "noiselimit=0.1.0",
-        "commit": "abcdef0",
-        "date": "2026-11-15T12:00:00+00:00",
-    }
-    return ResultRow(**{**usual, **changes})
 
 
 def written(page: ModuleType, place: Path, *rows: ResultRow) -> dict[str, str]:
@@ -84,10 +55,14 @@ def test_without_a_run_everything_is_left(page: ModuleType, tmp_path: Path) -> N
     )
 
 
-def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, tmp_path: Path) -> None:
-    seeds = [row(seed=seed, test_accuracy=accuracy) for seed, accuracy in enumerate((0.974, 0.976, 0.978))]
-    worse = row(method="ce", hyper="", test_accuracy=0.87, gap_auc=None)
-    quick = row(method="mae", hyper="", quick=True)
+def test_a_cell_shows_mean_spread_seeds_paper_and_difference(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    seeds = [
+        make_row(seed=seed, test_accuracy=accuracy) for seed, accuracy in enumerate((0.974, 0.976, 0.978))
+    ]
+    worse = make_row(method="ce", hyper="", test_accuracy=0.87, gap_auc=None)
+    quick = make_row(method="mae", hyper="", quick=True)
     content = written(page, tmp_path, *seeds, worse, quick)
     assert "| **97.6 ± 0.2** (3)<br>97.7 ± 0.2, −0.1 |" in line(content["results-head"], "LIMIT-L − S")
     assert "| 87.0 ± 0.1 (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
@@ -95,9 +70,11 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, t
     assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
     assert "Standard deviations of single seeds are by 1000 bootstrap" in content["results-mnist"]
     assert (
-        "Fewer values of the grid than the paper's were run: LIMIT-L − S at uniform:0.8/48000"
-        in (content["results-mnist"])
+        "Fewer values of the grid than the paper's were run, as the tables below say: LIMIT-L − S at "
+        "uniform:0.8/48000" in content["results-mnist"]
     )
+    assert "| | β 10 |" in content["results-mnist"], "which values were run is shown"
+    assert "β 30, next to it in the grid, was not run, and might be better." in content["results-mnist"]
     assert "| MNIST | uniform:0.8/48000 | β 10 |" in content["results-chosen"]
     assert "| MNIST | uniform, 80 % | LIMIT-L − S, β 10 | 0.9989 (3) |" in content["results-detection"]
     assert "1 of the 1 cells of LIMIT that were run, of 48" in content["results-agreement"]
@@ -106,8 +83,10 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(page: ModuleType, t
     assert "LIMIT-G − S" in left
 
 
-def test_what_falls_short_is_named(page: ModuleType, tmp_path: Path) -> None:
-    content = written(page, tmp_path, row(test_accuracy=0.95), row(noise="none", p=0.0, test_accuracy=0.992))
+def test_what_falls_short_is_named(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    content = written(
+        page, tmp_path, make_row(test_accuracy=0.95), make_row(noise="none", p=0.0, test_accuracy=0.992)
+    )
     assert "1 of the 2 cells" in content["results-agreement"]
     assert "LIMIT-L − S at uniform:0.8/48000: 95.00, −2.7, least 97.16" in content["results-agreement"]
 
@@ -123,15 +102,19 @@ FAILED_AT_ONCE: dict[str, Any] = {
 }
 
 
-def test_failed_runs_are_told_of_and_not_left_to_run(page: ModuleType, tmp_path: Path) -> None:
+def test_failed_runs_are_told_of_and_not_left_to_run(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
     rates = ("0.001", "0.0001", "1e-05", "1e-06")
-    dmi = [row(method="dmi", hyper=f"learning_rate={rate}", **FAILED_AT_ONCE) for rate in rates]
-    ce = [row(method="ce", hyper="", seed=seed, gap_auc=None) for seed in (1, 2)]
-    lost = row(method="ce", hyper="", **FAILED_AT_ONCE)
-    limit = [row(hyper=f"beta={beta}", seed=seed) for beta in ("3", "10") for seed in (0, 1)]
-    late = row(method="limit-g", failure="the loss is not finite")
-    begun = row(method="limit-g", n=1000, hyper="beta=0", **FAILED_AT_ONCE)
-    content = written(page, tmp_path, *dmi, *ce, lost, *limit, row(seed=2, **FAILED_AT_ONCE), late, begun)
+    dmi = [make_row(method="dmi", hyper=f"learning_rate={rate}", **FAILED_AT_ONCE) for rate in rates]
+    ce = [make_row(method="ce", hyper="", seed=seed, gap_auc=None) for seed in (1, 2)]
+    lost = make_row(method="ce", hyper="", **FAILED_AT_ONCE)
+    limit = [make_row(hyper=f"beta={beta}", seed=seed) for beta in ("3", "10") for seed in (0, 1)]
+    late = make_row(method="limit-g", failure="the loss is not finite")
+    begun = make_row(method="limit-g", n=1000, hyper="beta=0", **FAILED_AT_ONCE)
+    content = written(
+        page, tmp_path, *dmi, *ce, lost, *limit, make_row(seed=2, **FAILED_AT_ONCE), late, begun
+    )
     tables = content["results-mnist"]
     assert "| failed<br>88.8 ± 0.9 |" in line(content["results-head"], "DMI")
     assert "(2)<br>87.2 ± 1.0" in line(content["results-head"], "CE")
@@ -148,99 +131,139 @@ def test_failed_runs_are_told_of_and_not_left_to_run(page: ModuleType, tmp_path:
     assert "| all |" in left["uniform:0.8/1000"], "a value that failed leaves the others to run"
 
 
-def test_values_that_lack_seeds_are_named(page: ModuleType, tmp_path: Path) -> None:
-    rows = [row(hyper=f"beta={beta}", seed=seed) for beta in ("1", "10") for seed in range(3)]
-    stray = row(hyper="beta=100", seed=7)
-    said = written(page, tmp_path, *rows, row(hyper="beta=1", seed=3), stray)["results-mnist"]
+def test_values_that_lack_seeds_are_named(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    rows = [make_row(hyper=f"beta={beta}", seed=seed) for beta in ("1", "10") for seed in range(3)]
+    stray = make_row(hyper="beta=100", seed=7)
+    said = written(page, tmp_path, *rows, make_row(hyper="beta=1", seed=3), stray)["results-mnist"]
     assert "lack seeds of the others were not compared: LIMIT-L − S at uniform:0.8/48000 (β 100)." in said
     short = "since some values lack the others: LIMIT-L − S at uniform:0.8/48000 (β 10)."
     assert f"chosen by fewer seeds than the mean is over, {short}" in said
 
 
-def test_precisions_are_stated(page: ModuleType, tmp_path: Path) -> None:
-    rows = [row(), row(method="limit-g"), row(method="limit-g", hyper="beta=3", precision="float32")]
-    said = written(page, tmp_path, *rows, row(method="mae", hyper=""))["results-mnist"]
+def test_precisions_are_stated(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    rows = [
+        make_row(),
+        make_row(method="limit-g"),
+        make_row(method="limit-g", hyper="beta=3", precision="float32"),
+    ]
+    said = written(page, tmp_path, *rows, make_row(method="mae", hyper=""))["results-mnist"]
     assert "Trained in bfloat16. Trained in bfloat16 and float32: LIMIT-G − S at uniform:0.8/48000." in said
 
 
-def test_the_best_of_the_methods_that_are_shown_is_bold(page: ModuleType, tmp_path: Path) -> None:
-    sampled = row(method="limit-l+s", hyper="beta=10 sigma=0.03", test_accuracy=0.978)
-    content = written(page, tmp_path, row(), sampled)
+def test_the_best_of_the_methods_that_are_shown_is_bold(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    sampled = make_row(method="limit-l+s", hyper="beta=10 sigma=0.03", test_accuracy=0.978)
+    content = written(page, tmp_path, make_row(), sampled)
     assert "**97.6 ± 0.1**" in line(content["results-head"], "LIMIT-L − S")
     assert "**97.6" not in content["results-mnist"]
 
 
-def test_detection_below_what_is_wanted_is_marked(page: ModuleType, tmp_path: Path) -> None:
-    said = written(page, tmp_path, row(gap_auc=0.9979))["results-detection"]
+def test_detection_below_what_is_wanted_is_marked(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    said = written(page, tmp_path, make_row(gap_auc=0.9979))["results-detection"]
     assert "| 0.9979 (1), **not reached** | .9987 | ≥ 0.998 |" in said
     assert said.count("**not reached**") == 1
 
 
-def test_other_limits_of_epochs_are_stated(page: ModuleType, tmp_path: Path) -> None:
-    rows = [row(), row(method="limit-g"), row(method="ce", hyper="", epochs=50, epochs_run=50, best_epoch=9)]
+def test_other_limits_of_epochs_are_stated(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    rows = [
+        make_row(),
+        make_row(method="limit-g"),
+        make_row(method="ce", hyper="", epochs=50, epochs_run=50, best_epoch=9),
+    ]
     short = {"epochs": 20, "epochs_run": 20, "best_epoch": 9}
-    screened = row(method="limit-g", hyper="beta=3", validation_accuracy=0.1, **short)
+    screened = make_row(method="limit-g", hyper="beta=3", validation_accuracy=0.1, **short)
     said = written(page, tmp_path, *rows, screened)["results-mnist"]
     assert "At most 400 epochs. At most 50 epochs: CE at uniform:0.8/48000." in said
     assert "as the tables below say: LIMIT-G − S at uniform:0.8/48000." in said
 
 
-def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(page: ModuleType, tmp_path: Path) -> None:
+def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
     short = {"method": "limit-g", "epochs": 8, "epochs_run": 8, "best_epoch": 8, "test_accuracy": 0.4}
     rows = [
-        row(method="limit-g"),
-        row(**short, hyper="beta=10", validation_accuracy=0.11),
-        row(**short, hyper="beta=3", validation_accuracy=0.12),
-        row(**short, hyper="beta=3", seed=1, validation_accuracy=0.5),
-        row(**short, hyper="beta=7", validation_accuracy=0.6),
+        make_row(method="limit-g"),
+        make_row(**short, hyper="beta=10", validation_accuracy=0.11),
+        make_row(**short, hyper="beta=3", validation_accuracy=0.12),
+        make_row(**short, hyper="beta=3", seed=1, validation_accuracy=0.5),
+        make_row(**short, hyper="beta=7", validation_accuracy=0.6),
     ]
     said = written(page, tmp_path, *rows)["results-mnist"]
     _, _, table = said.partition("LIMIT-G − S at uniform:0.8/48000, noisy validation")
     assert table.splitlines()[2:] == [
         "| | β 3 | β 10 |",
         "| --- | ---: | ---: |",
-        "| 8 epochs | 12.0 (40.0 at 8) | 11.0 (40.0 at 8) |",
-        "| 400 epochs |  | 19.8 (97.6 at 100) |",
+        "| 8 epochs | 12.00 (40.0 at 8) | 11.00 (40.0 at 8) |",
+        "| 400 epochs |  | 19.80 (97.6 at 100) |",
         "",
         "After 8 epochs validation prefers β 3, in the end β 10. β 3, next to it in the grid, was given "
         "8 epochs at most, and might be better. β 30, next to it in the grid, was not run, and might be "
         "better.",
     ]
-    late = row(method="limit-g", hyper="beta=30", validation_accuracy=0.199, epochs_run=400, best_epoch=390)
+    late = make_row(
+        method="limit-g", hyper="beta=30", validation_accuracy=0.199, epochs_run=400, best_epoch=390
+    )
     assert written(page, tmp_path, late)["results-mnist"].endswith(
         "With β 30 validation was highest at epoch 390 of 400, so that more might be better."
     )
-    alone = [row(method="limit-g"), row(**short, hyper="beta=3")]
-    assert "prefers" not in written(page, tmp_path / "alone", *alone)["results-mnist"]
-    whole = written(page, tmp_path / "whole", row(method="limit-g", hyper="beta=3"), row(method="limit-g"))
-    assert "noisy validation (" not in whole["results-mnist"]
+    alone = [make_row(method="limit-g"), make_row(**short, hyper="beta=3")]
+    assert "After 8 epochs" not in written(page, tmp_path / "alone", *alone)["results-mnist"]
+    grid = [make_row(method="limit-g", hyper=f"beta={beta}") for beta in (0, 0.1, 0.3, 1, 3, 10, 30, 100)]
+    whole = written(page, tmp_path / "whole", *grid)["results-mnist"]
+    assert "noisy validation (" not in whole
+    assert "noisy validation (" in written(page, tmp_path / "part", *grid[:-1])["results-mnist"]
 
 
-def test_time_is_compared_with_the_authors(page: ModuleType, tmp_path: Path) -> None:
-    content = written(page, tmp_path, row(seconds=2.0), row(seed=1, seconds=2.0), row(n=1000, seconds=50.0))
+def test_a_choice_within_the_error_of_validation_is_said_to_be_one(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    pair = {"data": "cifar10", "noise": "pair", "p": 0.4, "n": 40_000, "method": "limit-l+init"}
+    pair |= {"network": "resnet-34"}
+    first = make_row(**pair, validation_accuracy=0.7902, test_accuracy=0.899)
+    near = make_row(**pair, hyper="beta=3", validation_accuracy=0.7899, test_accuracy=0.886)
+    far = make_row(**pair, hyper="beta=3", validation_accuracy=0.7801, test_accuracy=0.886)
+    content = written(page, tmp_path / "near", first, near)
+    assert "89.9 %, wanted 89.5 %. The value of β was a close call" in content["results-agreement"]
+    assert (
+        "Validation prefers β 10 to β 3 by 0.03 points, less than the standard error of 0.41; with β 3 the "
+        "test accuracy is 88.6." in content["results-cifar10"]
+    )
+    assert "close call" not in written(page, tmp_path / "far", first, far)["results-agreement"]
+    assert "close call" not in written(page, tmp_path / "alone", first)["results-agreement"]
+
+
+def test_time_is_compared_with_the_authors(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    content = written(
+        page, tmp_path, make_row(seconds=2.0), make_row(seed=1, seconds=2.0), make_row(n=1000, seconds=50.0)
+    )
     assert "| MNIST | NVIDIA H200 | 3 | 600 | 1 minute |" in content["results-time"]
     assert "2 runs of 400 epochs in 1 minute, 0.01 s per epoch" in content["results-time"]
     assert "they would take 17 minutes, 260 × as long" in content["results-time"]
 
 
-def test_runs_that_trained_alone_have_their_own_seconds(page: ModuleType, tmp_path: Path) -> None:
+def test_runs_that_trained_alone_have_their_own_seconds(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
     place = {"data": "cifar10", "p": 0.4, "n": 40_000, "network": "resnet-34"}
-    rows = [row(**place, method="ce", hyper="", seconds=500.0), row(**place, seconds=440.0)]
+    rows = [make_row(**place, method="ce", hyper="", seconds=500.0), make_row(**place, seconds=440.0)]
     said = written(page, tmp_path, *rows)["results-time"]
     assert "1 runs of 200 epochs in 7 minutes, 2.2 s per epoch of a run alone, set-up" in said
 
 
-def test_time_has_runs_that_only_figures_keep(page: ModuleType, tmp_path: Path) -> None:
-    alone = row(network="mlp-4x512", epochs_run=150, seconds=7200.0)
-    keep(kept_file(tmp_path, "curves"), [Kept(row(), "1/2"), Kept(alone, "1/2")])
-    keep(kept_file(tmp_path, "histograms"), [Kept(alone, "1/2"), Kept(row(quick=True, seed=3), "1/2")])
-    said = written(page, tmp_path, row())["results-time"]
+def test_time_has_runs_that_only_figures_keep(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    alone = make_row(network="mlp-4x512", epochs_run=150, seconds=7200.0)
+    keep(kept_file(tmp_path, "curves"), [Kept(make_row(), "1/2"), Kept(alone, "1/2")])
+    keep(kept_file(tmp_path, "histograms"), [Kept(alone, "1/2"), Kept(make_row(quick=True, seed=3), "1/2")])
+    said = written(page, tmp_path, make_row())["results-time"]
     assert "| MNIST | NVIDIA H200 | 1 | 200 | 1 minute |" in said
     assert "| MNIST, figures alone | NVIDIA H200 | 1 | 150 | 2.0 hours |" in said
 
 
 def test_figures_show_what_was_kept_or_what_it_takes(
-    page: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_row: MakeRow
 ) -> None:
     module = page.results_figures
     monkeypatch.setattr(module, "DOCS", tmp_path / "docs")
@@ -249,12 +272,12 @@ def test_figures_show_what_was_kept_or_what_it_takes(
     empty = module.figures(measured, place)
     assert empty.count("Not run yet: ") == len(FIGURES) - 1
     curves = [
-        Kept(row(method=method, hyper=hyper), "1000 2000/3000 9000")
+        Kept(make_row(method=method, hyper=hyper), "1000 2000/3000 9000")
         for method, hyper in (("ce", ""), ("limit-g", "beta=3"), ("limit-l", "beta=10"))
     ]
     keep(kept_file(place, "curves"), curves)
     bars = " ".join(["3"] * 40)
-    keep(kept_file(place, "histograms"), [Kept(row(), "/".join([bars] * 4))])
+    keep(kept_file(place, "histograms"), [Kept(make_row(), "/".join([bars] * 4))])
     page.draw(place)
     drawn = sorted(path.stem for path in (place / "figures").glob("*.svg"))
     assert drawn == ["beta-sweep", "histograms-mnist", "learning-curves"]
@@ -274,10 +297,12 @@ def test_the_published_charts_are_drawn_from_the_files(page: ModuleType) -> None
         assert (path.read_text("utf-8") if path.exists() else None) == drawn, f"{path.name}: run make docs"
 
 
-def test_a_cell_below_the_paper_s_shows_what_validation_could_see(page: ModuleType, tmp_path: Path) -> None:
+def test_a_cell_below_the_paper_s_shows_what_validation_could_see(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
     seen = {"p": 0.89, "validation_accuracy": 0.107, "test_accuracy": 0.18, "hyper": "beta=1"}
     missed = {"p": 0.89, "validation_accuracy": 0.106, "test_accuracy": 0.27, "best_epoch": 7}
-    content = written(page, tmp_path / "one", row(**seen), row(**missed))["results-agreement"]
+    content = written(page, tmp_path / "one", make_row(**seen), make_row(**missed))["results-agreement"]
     assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.00" in content
     assert line(content, "noisy validation, %") == "| noisy validation, % | 10.70 | 10.60 |"
     of_seed = line(content, "test, seed 0 (its epoch)")
@@ -286,17 +311,19 @@ def test_a_cell_below_the_paper_s_shows_what_validation_could_see(page: ModuleTy
     assert "are 0.11 points on labels with this noise" in content
     assert "a standard error of 0.28," in content
     assert "27.0 with β 10, is number 2 of 2 by validation" in content
-    more = [row(**{**seen, "seed": 1}), row(**{**missed, "seed": 1, "test_accuracy": 0.19})]
-    content = written(page, tmp_path / "two", row(**seen), row(**missed), *more)["results-agreement"]
+    more = [make_row(**{**seen, "seed": 1}), make_row(**{**missed, "seed": 1, "test_accuracy": 0.19})]
+    content = written(page, tmp_path / "two", make_row(**seen), make_row(**missed), *more)[
+        "results-agreement"
+    ]
     assert line(content, "clean test, %") == "| clean test, % | 18.0 | 23.0 |"
 
 
 def test_of_a_large_grid_the_first_by_validation_and_the_best_are_shown(
-    page: ModuleType, tmp_path: Path
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
 ) -> None:
     values = [f"beta={beta:g} sigma={sigma:g}" for beta in (0, 1, 10) for sigma in (0.01, 0.03, 0.1, 0.3)]
     rows = [
-        row(
+        make_row(
             method="limit-l+s", hyper=hyper, p=0.89, validation_accuracy=0.11 - i / 1e4, test_accuracy=i / 100
         )
         for i, hyper in enumerate(values)
@@ -323,44 +350,52 @@ def test_whole_sizes_and_tables_are_named_as_such(page: ModuleType) -> None:
     )
 
 
-def test_cells_with_more_seeds_are_counted_by_those_of_all_too(page: ModuleType, tmp_path: Path) -> None:
-    rows = [row(test_accuracy=0.95), row(p=0.0, noise="none", test_accuracy=0.992)]
+def test_cells_with_more_seeds_are_counted_by_those_of_all_too(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    rows = [make_row(test_accuracy=0.95), make_row(p=0.0, noise="none", test_accuracy=0.992)]
     assert "By the seeds alone" not in written(page, tmp_path, *rows)["results-agreement"]
-    more = [row(seed=seed, test_accuracy=0.99) for seed in (1, 2)]
+    more = [make_row(seed=seed, test_accuracy=0.99) for seed in (1, 2)]
     said = written(page, tmp_path, *more)["results-agreement"]
     assert "- MNIST: 2 of the 2 cells of LIMIT" in said
     below = "LIMIT-L − S at uniform:0.8/48000: 95.00"
     assert f"all cells of a method have (LIMIT-L − S 0), 1 are; below: {below}" in said
     assert "that chance explains" not in said
-    worse = [row(p=0.5, test_accuracy=0.5), row(p=0.89, test_accuracy=0.0)]
+    worse = [make_row(p=0.5, test_accuracy=0.5), make_row(p=0.89, test_accuracy=0.0)]
     said = written(page, tmp_path, *worse)["results-agreement"]
     assert said.count("**More than the 2 that chance explains.**") == 1, "by equal seeds alone"
 
 
-def test_other_methods_below_or_above_the_paper_s_are_named(page: ModuleType, tmp_path: Path) -> None:
+def test_other_methods_below_or_above_the_paper_s_are_named(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
     usual = {"method": "ce", "hyper": "", "gap_auc": None}
-    rows = [row(**usual, test_accuracy=0.5), row(**usual, p=0.5, test_accuracy=0.972)]
-    content = written(page, tmp_path, *rows, row(method="mae", hyper="", test_accuracy=0.99))
+    rows = [make_row(**usual, test_accuracy=0.5), make_row(**usual, p=0.5, test_accuracy=0.972)]
+    content = written(page, tmp_path, *rows, make_row(method="mae", hyper="", test_accuracy=0.99))
     said = next(text for text in content["results-agreement"].splitlines() if "other methods" in text)
     assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.00, −37.2, least 84.91." in said
     assert said.endswith("1 are as far above the paper's: MAE at uniform:0.8/48000.")
-    noisy = row(method="ce-gn", hyper="sigma=0.1", gap_auc=None, noise="none", p=0.0, test_accuracy=1.0)
+    noisy = make_row(method="ce-gn", hyper="sigma=0.1", gap_auc=None, noise="none", p=0.0, test_accuracy=1.0)
     said = written(page, tmp_path, noisy)["results-agreement"]
     assert "2 are as far above the paper's: CE + GN at uniform:0/48000; MAE at uniform:0.8/48000. CE" in said
     assert "CE + GN and CE + LN are not quite the author's" in said
 
 
-def test_detection_is_of_the_method_that_wins_on_common_seeds(page: ModuleType, tmp_path: Path) -> None:
-    better = [row(seed=seed, validation_accuracy=0.19 + 0.004 * seed) for seed in (0, 1)]
-    lucky = row(method="limit-g", seed=1, validation_accuracy=0.193, gap_auc=0.9)
+def test_detection_is_of_the_method_that_wins_on_common_seeds(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    better = [make_row(seed=seed, validation_accuracy=0.19 + 0.004 * seed) for seed in (0, 1)]
+    lucky = make_row(method="limit-g", seed=1, validation_accuracy=0.193, gap_auc=0.9)
     content = written(page, tmp_path, *better, lucky)["results-detection"]
     assert "| LIMIT-L − S, β 10 | 0.9989 (2) |" in line(content, "MNIST")
 
 
-def test_the_page_opens_with_the_time_that_the_author_s_code_takes(page: ModuleType, tmp_path: Path) -> None:
-    pair = row(epochs_run=100, seconds=2.6)  # 2.6 s an epoch there
+def test_the_page_opens_with_the_time_that_the_author_s_code_takes(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    pair = make_row(epochs_run=100, seconds=2.6)  # 2.6 s an epoch there
     assert "it takes 100 × (MNIST) as long" in written(page, tmp_path, pair)["results-head"]
-    single = row(method="ce", hyper="", gap_auc=None, epochs_run=200, seconds=2.6)
+    single = make_row(method="ce", hyper="", gap_auc=None, epochs_run=200, seconds=2.6)
     assert "it takes 100 × (MNIST) as long" in written(page, tmp_path, single)["results-head"], (
         "a network counts as much as another"
     )

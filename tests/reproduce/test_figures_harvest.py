@@ -56,9 +56,9 @@ def kept_values(out: Path, kind: str) -> list[str]:
 
 
 def test_a_noisy_run_leaves_curves_and_histograms(
-    tmp_path: Path, noisy: Run, digits: DataSet, device: torch.device, figure_row: MakeRow
+    tmp_path: Path, noisy: Run, digits: DataSet, device: torch.device, make_row: MakeRow
 ) -> None:
-    row = figure_row(**QUICK)
+    row = make_row(**QUICK)
     written = harvest(row, noisy, digits, tmp_path, device)
     assert sorted(path.name for path in written) == ["curves.csv", "histograms.csv"]
     (kept,) = read_kept(kept_file(tmp_path, "curves"))
@@ -100,9 +100,9 @@ def test_a_run_without_a_predictor_has_no_predicted_gradients(plain: Run, digits
 
 
 def test_the_best_run_on_the_original_labels_is_shown(
-    tmp_path: Path, noisy: Run, digits: DataSet, device: torch.device, figure_row: MakeRow
+    tmp_path: Path, noisy: Run, digits: DataSet, device: torch.device, make_row: MakeRow
 ) -> None:
-    row = figure_row(noise="none", p=0.0, **QUICK)
+    row = make_row(noise="none", p=0.0, **QUICK)
     written = harvest(row, noisy, digits, tmp_path, device)
     assert [path.name for path in written] == ["suspects.csv", "suspicious-mnist-quick-1.png"]
     (kept,) = read_kept(kept_file(tmp_path, "suspects"))
@@ -116,9 +116,9 @@ def test_the_best_run_on_the_original_labels_is_shown(
 
 
 def test_failed_and_unwanted_runs_leave_nothing(
-    tmp_path: Path, noisy: Run, digits: DataSet, device: torch.device, figure_row: MakeRow
+    tmp_path: Path, noisy: Run, digits: DataSet, device: torch.device, make_row: MakeRow
 ) -> None:
-    other_value = figure_row(hyper="beta=7", **QUICK)
-    for row in (figure_row(failure="no number", **QUICK), figure_row(seed=3, **QUICK), other_value):
+    other_value = make_row(hyper="beta=7", **QUICK)
+    for row in (make_row(failure="no number", **QUICK), make_row(seed=3, **QUICK), other_value):
         assert harvest(row, noisy, digits, tmp_path, device) == []
     assert list(tmp_path.iterdir()) == []

@@ -51,14 +51,14 @@ def row_of(task: Task, protocol: Protocol, make: MakeRow) -> ResultRow:
 @pytest.mark.parametrize("quick", [False, True], ids=["whole", "quick"])
 @pytest.mark.parametrize("figure", TRAINED, ids=lambda figure: figure.name)
 def test_a_figure_wants_its_own_runs_and_is_drawn_from_them(
-    figure: Figure, quick: bool, figure_row: MakeRow
+    figure: Figure, quick: bool, make_row: MakeRow
 ) -> None:
     protocol = protocol_of(figure, quick=quick)
     tasks = figure.tasks(protocol)
     assert tasks
     assert figure.missing([], protocol) == tasks
     assert all(task.spec.network == protocol.network for task in tasks)
-    kept = [Kept(row_of(task, protocol, figure_row), VALUES[figure.kind or ""]) for task in tasks]
+    kept = [Kept(row_of(task, protocol, make_row), VALUES[figure.kind or ""]) for task in tasks]
     assert len({one.row.key for one in kept}) == len(tasks)
     assert figure.shown(kept, quick=quick) == kept
     assert figure.shown(kept, quick=not quick) == []
@@ -72,15 +72,15 @@ def test_a_figure_wants_its_own_runs_and_is_drawn_from_them(
     assert figure.draw([]) is None
 
 
-def test_other_splits_noises_and_networks_are_not_shown(figure_row: MakeRow) -> None:
-    own = figure_row()
+def test_other_splits_noises_and_networks_are_not_shown(make_row: MakeRow) -> None:
+    own = make_row()
     wanting = {name for name, figure in FIGURES.items() if figure.wants(own)}
     assert wanting == {"learning-curves", "beta-sweep", "histograms-mnist"}
     for changed in ({"seed": 1}, {"p": 0.5}, {"n": 1000}, {"method": "limit-l+s"}):
-        assert not any(figure.wants(figure_row(**changed)) for figure in FIGURES.values()), changed
-    other = figure_row(network="mlp-4x512")
+        assert not any(figure.wants(make_row(**changed)) for figure in FIGURES.values()), changed
+    other = make_row(network="mlp-4x512")
     assert [name for name, figure in FIGURES.items() if figure.wants(other)] == ["memorisation"]
-    clean = figure_row(noise="none", p=0.0)
+    clean = make_row(noise="none", p=0.0)
     assert [name for name, figure in FIGURES.items() if figure.wants(clean)] == ["suspicious-mnist"]
 
 
@@ -93,29 +93,29 @@ def test_the_sweep_is_part_of_what_the_learning_curves_train() -> None:
     assert len(sweep) == 16
 
 
-def test_memorisation_compares_the_paper_s_regularisers(figure_row: MakeRow) -> None:
+def test_memorisation_compares_the_paper_s_regularisers(make_row: MakeRow) -> None:
     protocol = protocol_of(MEMORISATION, quick=False)
     assert protocol.patience == protocol.epochs, "no early stopping"
     tasks = MEMORISATION.tasks(protocol)
     assert {task.spec.dropout for task in tasks} == {0.0, 0.25, 0.5, 0.75}
     assert {task.spec.weight_decay for task in tasks} == {0.0, 1e-4, 1e-3, 1e-2}
     kept = [
-        Kept(row_of(task, protocol, figure_row), f"1000/3000/{round(1000 * task.spec.dropout)}")
+        Kept(row_of(task, protocol, make_row), f"1000/3000/{round(1000 * task.spec.dropout)}")
         for task in tasks
     ]
     assert {training_of(one.row) for one in kept} == set(SEARCHED)
     assert chosen(kept)["dropout"].row.hyper == "dropout=0.75"
 
 
-def test_memorisation_shows_the_value_that_is_best_in_the_end(figure_row: MakeRow) -> None:
-    row = figure_row(network="mlp-4x512", method="limit-l", hyper="beta=0.3", validation_accuracy=0.3)
+def test_memorisation_shows_the_value_that_is_best_in_the_end(make_row: MakeRow) -> None:
+    row = make_row(network="mlp-4x512", method="limit-l", hyper="beta=0.3", validation_accuracy=0.3)
     falls = Kept(row, "2000 1000/9000 2000/3000 1000")
     lasts = Kept(replace(row, hyper="beta=3", validation_accuracy=0.25), "2000 2000/9000 9000/2500 2500")
     assert chosen([falls, lasts])["LIMIT-L"].row.hyper == "beta=3"
 
 
-def test_the_caption_counts_the_bits_that_training_accuracy_implies(figure_row: MakeRow) -> None:
-    row = figure_row(network="mlp-4x512", method="ce", hyper="")
+def test_the_caption_counts_the_bits_that_training_accuracy_implies(make_row: MakeRow) -> None:
+    row = make_row(network="mlp-4x512", method="ce", hyper="")
     memorised = MEMORISATION.caption([Kept(row, "2000 9000/1000 1000/1000 1000")])
     assert "cross-entropy 2.47 (10.0 %)" in memorised
     assert "implies at least" in memorised
@@ -124,14 +124,14 @@ def test_the_caption_counts_the_bits_that_training_accuracy_implies(figure_row: 
     assert "chance" not in right
 
 
-def test_the_caption_names_trainings_that_ended_at_chance(figure_row: MakeRow) -> None:
-    row = figure_row(network="mlp-4x512", method="limit-l", hyper="beta=0", validation_accuracy=0.3)
+def test_the_caption_names_trainings_that_ended_at_chance(make_row: MakeRow) -> None:
+    row = make_row(network="mlp-4x512", method="limit-l", hyper="beta=0", validation_accuracy=0.3)
     lost = Kept(row, "1000 1000/1000 1000/1000 1000")
     kept = Kept(replace(row, hyper="beta=3"), "2000 2000/9000 9000/2000 2000")
     assert "At chance in the end: beta=0. " in MEMORISATION.caption([lost, kept])
 
 
-def test_memorisation_shows_no_value_that_it_does_not_search(figure_row: MakeRow) -> None:
-    row = figure_row(network="mlp-4x512", method="limit-l", hyper="beta=3")
+def test_memorisation_shows_no_value_that_it_does_not_search(make_row: MakeRow) -> None:
+    row = make_row(network="mlp-4x512", method="limit-l", hyper="beta=3")
     assert MEMORISATION.wants(row)
     assert not MEMORISATION.wants(replace(row, hyper="beta=7"))

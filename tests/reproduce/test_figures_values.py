@@ -54,11 +54,11 @@ def test_there_is_a_form_for_all_that_is_kept():
 
 
 @pytest.mark.parametrize(("kind", "values"), EACH_BAD)
-def test_bad_values_are_passed_over_here_and_refused_from_elsewhere(tmp_path, figure_row, kind, values):
+def test_bad_values_are_passed_over_here_and_refused_from_elsewhere(tmp_path, make_row, kind, values):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    good = Kept(figure_row(), GOOD[kind][0])
+    good = Kept(make_row(), GOOD[kind][0])
     for place in (here, elsewhere):
-        keep(kept_file(place, kind), [good, Kept(figure_row(hyper="beta=3"), values)])
+        keep(kept_file(place, kind), [good, Kept(make_row(hyper="beta=3"), values)])
     assert read_kept(kept_file(here, kind)) == [good]
     before = kept_file(here, kind).read_bytes()
     for named in (elsewhere, kept_file(elsewhere, kind)):
@@ -71,9 +71,9 @@ def test_bad_values_are_passed_over_here_and_refused_from_elsewhere(tmp_path, fi
 
 
 @pytest.mark.parametrize("kind", GOOD)
-def test_good_values_are_merged_and_drawn(tmp_path, figure_row, kind):
+def test_good_values_are_merged_and_drawn(tmp_path, make_row, kind):
     for number, values in enumerate(GOOD[kind]):
-        kept = Kept(figure_row(), values)
+        kept = Kept(make_row(), values)
         keep(kept_file(tmp_path / str(number), kind), [kept])
         assert read_arriving(kept_file(tmp_path / str(number), kind)) == [kept]
         draw(kind, kept)
@@ -88,12 +88,12 @@ def test_what_passes_can_be_drawn(kind, text):
     draw(kind, Kept(None, text))
 
 
-def test_rows_of_figures_are_checked_too_and_a_torn_end_is_passed_over(tmp_path, figure_row):
+def test_rows_of_figures_are_checked_too_and_a_torn_end_is_passed_over(tmp_path, make_row):
     path = kept_file(tmp_path, "curves")
-    keep(path, [Kept(figure_row(), "1/2"), Kept(figure_row(hyper="beta=3"), "3/4")])
+    keep(path, [Kept(make_row(), "1/2"), Kept(make_row(hyper="beta=3"), "3/4")])
     path.write_text(path.read_text()[:-1])
     assert [one.values for one in read_arriving(path)] == ["1/2"]
-    keep(path, [Kept(figure_row(data="../escaped"), "1/2")])
+    keep(path, [Kept(make_row(data="../escaped"), "1/2")])
     with pytest.raises(InputError, match=r"line 4 \(data is '../escaped'"):
         read_arriving(path)
 

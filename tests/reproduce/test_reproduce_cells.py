@@ -14,21 +14,18 @@ CELL = Cell("mnist", "uniform", 0.8, 48_000, "limit-l")
 AT_ONCE = {"failure": "the loss", "best_epoch": 0, "validation_accuracy": None, "test_accuracy": None}
 
 
-def test_nothing_run_is_no_result(figure_row):
+def test_nothing_run_is_no_result(make_row):
     assert cell_result(CELL, []) is None
-    assert (
-        cell_result(CELL, [figure_row(n=1000), figure_row(quick=True), figure_row(network="mlp-4x512")])
-        is None
-    )
+    assert cell_result(CELL, [make_row(n=1000), make_row(quick=True), make_row(network="mlp-4x512")]) is None
 
 
-def test_the_value_is_chosen_by_validation_over_the_seeds_that_all_have(figure_row):
+def test_the_value_is_chosen_by_validation_over_the_seeds_that_all_have(make_row):
     rows = [
-        figure_row(hyper="beta=10", seed=0, validation_accuracy=0.20, test_accuracy=0.97),
-        figure_row(hyper="beta=10", seed=1, validation_accuracy=0.20, test_accuracy=0.98),
-        figure_row(hyper="beta=3", seed=0, validation_accuracy=0.19, test_accuracy=0.99),
-        figure_row(hyper="beta=3", seed=1, validation_accuracy=0.19, test_accuracy=0.99),
-        figure_row(hyper="beta=3", seed=2, validation_accuracy=0.99, test_accuracy=0.99),
+        make_row(hyper="beta=10", seed=0, validation_accuracy=0.20, test_accuracy=0.97),
+        make_row(hyper="beta=10", seed=1, validation_accuracy=0.20, test_accuracy=0.98),
+        make_row(hyper="beta=3", seed=0, validation_accuracy=0.19, test_accuracy=0.99),
+        make_row(hyper="beta=3", seed=1, validation_accuracy=0.19, test_accuracy=0.99),
+        make_row(hyper="beta=3", seed=2, validation_accuracy=0.99, test_accuracy=0.99),
     ]
     result = cell_result(CELL, rows)
     assert (result.hyper, result.seeds, result.compared_seeds) == ("beta=10", (0, 1), (0, 1))
@@ -38,13 +35,13 @@ def test_the_value_is_chosen_by_validation_over_the_seeds_that_all_have(figure_r
     assert result.difference == pytest.approx(-0.2)
 
 
-def test_equal_validation_accuracy_is_decided_by_the_loss(figure_row):
-    rows = [figure_row(hyper="beta=3", validation_loss=2.1), figure_row(hyper="beta=10", validation_loss=2.2)]
+def test_equal_validation_accuracy_is_decided_by_the_loss(make_row):
+    rows = [make_row(hyper="beta=3", validation_loss=2.1), make_row(hyper="beta=10", validation_loss=2.2)]
     assert cell_result(CELL, rows).hyper == "beta=3"
 
 
-def test_values_that_the_protocol_does_not_try_are_left_out(figure_row):
-    own, other = figure_row(), figure_row(hyper="beta=7", validation_accuracy=0.9)
+def test_values_that_the_protocol_does_not_try_are_left_out(make_row):
+    own, other = make_row(), make_row(hyper="beta=7", validation_accuracy=0.9)
     result = cell_result(CELL, [own, other])
     assert (result.hyper, result.values_run, result.values_compared) == ("beta=10", 1, 1)
     assert cell_result(CELL, [other]) is None
@@ -54,30 +51,30 @@ def test_values_that_the_protocol_does_not_try_are_left_out(figure_row):
     assert list(cell_rows(CELL, [own, other, whole], quick)) == ["beta=10"]
 
 
-def test_the_shown_difference_is_that_of_the_shown_figures(figure_row):
-    result = cell_result(CELL, [figure_row(test_accuracy=0.97451)])  # shown as 97.5, the paper's is 97.7
+def test_the_shown_difference_is_that_of_the_shown_figures(make_row):
+    result = cell_result(CELL, [make_row(test_accuracy=0.97451)])  # shown as 97.5, the paper's is 97.7
     assert result.difference == pytest.approx(-0.249)
     assert result.shown_difference == pytest.approx(-0.2)
 
 
-def test_one_seed_has_the_bootstrap_as_its_spread(figure_row):
-    result = cell_result(CELL, [figure_row(bootstrap_std=0.0015)])
+def test_one_seed_has_the_bootstrap_as_its_spread(make_row):
+    result = cell_result(CELL, [make_row(bootstrap_std=0.0015)])
     assert (result.std_by, result.std) == ("bootstrap", pytest.approx(0.15))
 
 
-def test_the_criterion_is_the_issues(figure_row):
-    rows = [figure_row(seed=seed, test_accuracy=0.9735) for seed in range(3)]
+def test_the_criterion_is_the_issues(make_row):
+    rows = [make_row(seed=seed, test_accuracy=0.9735) for seed in range(3)]
     result = cell_result(CELL, rows)
     assert result.threshold == pytest.approx(97.7 - 2 * sqrt(0.2**2 / 5 + 0.2**2 / 3) - 0.1)
     assert result.meets is True
-    assert cell_result(CELL, [figure_row(seed=seed, test_accuracy=0.973) for seed in range(3)]).meets is False
+    assert cell_result(CELL, [make_row(seed=seed, test_accuracy=0.973) for seed in range(3)]).meets is False
 
 
-def test_a_value_of_which_a_run_failed_is_not_chosen(figure_row):
+def test_a_value_of_which_a_run_failed_is_not_chosen(make_row):
     rows = [
-        figure_row(hyper="beta=0", validation_accuracy=0.9),
-        figure_row(hyper="beta=0", seed=1, **AT_ONCE),
-        figure_row(hyper="beta=10"),
+        make_row(hyper="beta=0", validation_accuracy=0.9),
+        make_row(hyper="beta=0", seed=1, **AT_ONCE),
+        make_row(hyper="beta=10"),
     ]
     result = cell_result(CELL, rows)
     assert (result.hyper, result.values_run, result.values_compared) == ("beta=10", 2, 1)
@@ -87,42 +84,42 @@ def test_a_value_of_which_a_run_failed_is_not_chosen(figure_row):
     assert cell_result(CELL, rows[1:2]) is None
 
 
-def test_a_run_that_failed_late_counts_by_its_best_epoch(figure_row):
+def test_a_run_that_failed_late_counts_by_its_best_epoch(make_row):
     rows = [
-        figure_row(seed=0, test_accuracy=0.97),
-        figure_row(seed=1, test_accuracy=0.95, failure="the loss is not finite in epoch 380"),
-        figure_row(hyper="beta=3", validation_accuracy=0.1),
-        figure_row(hyper="beta=3", validation_accuracy=0.1, seed=1),
+        make_row(seed=0, test_accuracy=0.97),
+        make_row(seed=1, test_accuracy=0.95, failure="the loss is not finite in epoch 380"),
+        make_row(hyper="beta=3", validation_accuracy=0.1),
+        make_row(hyper="beta=3", validation_accuracy=0.1, seed=1),
     ]
     result = cell_result(CELL, rows)
     assert (result.hyper, result.accuracy) == ("beta=10", pytest.approx(96.0))
     assert (result.broken_off, result.failed) == ((("beta=10", 1),), ())
 
 
-def test_precisions_of_what_was_compared_are_known(figure_row):
-    rows = [figure_row(), figure_row(hyper="beta=3", precision="float32")]
+def test_precisions_of_what_was_compared_are_known(make_row):
+    rows = [make_row(), make_row(hyper="beta=3", precision="float32")]
     assert cell_result(CELL, rows).precisions == ("bfloat16", "float32")
     assert cell_result(CELL, rows[:1]).precisions == ("bfloat16",)
 
 
-def test_a_screen_of_fewer_epochs_is_stated(figure_row):
+def test_a_screen_of_fewer_epochs_is_stated(make_row):
     rows = [
-        figure_row(hyper="beta=10", epochs=150, epochs_run=150, validation_accuracy=0.3),
-        figure_row(hyper="beta=3", epochs=15, epochs_run=15),
-        figure_row(hyper="beta=1", epochs=15, epochs_run=12),
+        make_row(hyper="beta=10", epochs=150, epochs_run=150, validation_accuracy=0.3),
+        make_row(hyper="beta=3", epochs=15, epochs_run=15),
+        make_row(hyper="beta=1", epochs=15, epochs_run=12),
     ]
     result = cell_result(CELL, rows)
     assert (result.epochs, result.is_screened) == (150, True)
     assert not cell_result(CELL, [rows[0], rows[2]]).is_screened
 
 
-def test_a_limit_that_ended_no_run_is_none(figure_row):
-    assert cell_result(CELL, [figure_row(epochs=150, epochs_run=140)]).epochs == 400
-    assert cell_result(CELL, [figure_row(epochs=150, epochs_run=150)]).epochs == 150
+def test_a_limit_that_ended_no_run_is_none(make_row):
+    assert cell_result(CELL, [make_row(epochs=150, epochs_run=140)]).epochs == 400
+    assert cell_result(CELL, [make_row(epochs=150, epochs_run=150)]).epochs == 150
 
 
-def test_without_noise_a_row_serves_every_table(figure_row):
-    row = figure_row(data="cifar10", noise="none", p=0.0, n=40_000, network="resnet-34")
+def test_without_noise_a_row_serves_every_table(make_row):
+    row = make_row(data="cifar10", noise="none", p=0.0, n=40_000, network="resnet-34")
     for noise in ("uniform", "pair"):
         assert cell_result(Cell("cifar10", noise, 0.0, 40_000, "limit-l"), [row]) is not None
 

@@ -12,13 +12,13 @@ SUSPECTS = "figures/suspects.csv"
 FIRST, SECOND = "figures/suspicious-mnist-1.png", "figures/suspicious-mnist-2.png"
 
 
-def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
+def test_results_made_elsewhere_are_merged_once(tmp_path, make_row):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    append_rows(rows_path(here, "mnist"), [figure_row(seed=0)])
-    append_rows(rows_path(elsewhere, "mnist"), [figure_row(seed=0), figure_row(seed=1)])
+    append_rows(rows_path(here, "mnist"), [make_row(seed=0)])
+    append_rows(rows_path(elsewhere, "mnist"), [make_row(seed=0), make_row(seed=1)])
     single = tmp_path / "single.csv"
-    append_rows(single, [figure_row(data="cifar10", p=0.4, n=40_000)])
-    keep(kept_file(elsewhere, "curves"), [Kept(figure_row(), "1 2 3/4 5 6")])
+    append_rows(single, [make_row(data="cifar10", p=0.4, n=40_000)])
+    keep(kept_file(elsewhere, "curves"), [Kept(make_row(), "1 2 3/4 5 6")])
     gained = {"mnist.csv": 1, "cifar10.csv": 1, "figures/curves.csv": 1}
     assert merge_results([elsewhere, single, single], here) == gained
     again = merge_results([elsewhere, single], here)
@@ -26,21 +26,21 @@ def test_results_made_elsewhere_are_merged_once(tmp_path, figure_row):
     assert [row.seed for row in read_rows(rows_path(here, "mnist"))] == [0, 1]
     assert len(read_rows(rows_path(here, "cifar10"))) == 1
     assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3/4 5 6"
-    keep(kept_file(elsewhere, "curves"), [Kept(figure_row(test_accuracy=0.5), "7 8 9/4 5 6")])
+    keep(kept_file(elsewhere, "curves"), [Kept(make_row(test_accuracy=0.5), "7 8 9/4 5 6")])
     merge_results([elsewhere], here)
     assert read_kept(kept_file(here, "curves"))[0].values == "1 2 3/4 5 6"  # as its row
     with pytest.raises(InputError, match="no file or folder"):
         merge_results([tmp_path / "none.csv"], here)
 
 
-def test_a_run_that_is_here_with_another_outcome_stays_and_that_is_said(tmp_path, figure_row):
+def test_a_run_that_is_here_with_another_outcome_stays_and_that_is_said(tmp_path, make_row):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    own, longer = figure_row(epochs=200), figure_row(seed=1)
+    own, longer = make_row(epochs=200), make_row(seed=1)
     later = {"test_accuracy": 0.5, "date": "2026-11-17T12:00:00+00:00"}
-    append_rows(rows_path(here, "mnist"), [own, figure_row(seed=1, epochs=300)])
+    append_rows(rows_path(here, "mnist"), [own, make_row(seed=1, epochs=300)])
     append_rows(
         rows_path(elsewhere, "mnist"),
-        [figure_row(epochs=200, **later), figure_row(epochs=200, precision="float32"), own, longer],
+        [make_row(epochs=200, **later), make_row(epochs=200, precision="float32"), own, longer],
     )
     with pytest.warns(
         Notice, match=r"mnist\.csv has 2 of these runs with another outcome, and keeps its own"
@@ -50,10 +50,10 @@ def test_a_run_that_is_here_with_another_outcome_stays_and_that_is_said(tmp_path
 
 
 @pytest.mark.parametrize("named", [".", "mnist.csv"])
-def test_files_in_a_folder_are_treated_as_those_that_are_named(tmp_path, figure_row, named):
+def test_files_in_a_folder_are_treated_as_those_that_are_named(tmp_path, make_row, named):
     elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
     path = rows_path(elsewhere, "mnist")
-    append_rows(path, [figure_row()])
+    append_rows(path, [make_row()])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     (elsewhere / "._mnist.csv").write_bytes(b"\x00\x05\x16\x07")  # some systems' copying leaves these
     assert merge_results([elsewhere / named], here) == {"mnist.csv": 1}
@@ -63,8 +63,8 @@ def test_files_in_a_folder_are_treated_as_those_that_are_named(tmp_path, figure_
             merge_results([elsewhere / named], here)
 
 
-def test_a_folder_of_figures_is_named_by_itself_too_and_an_empty_one_is_refused(tmp_path, figure_row):
-    keep(kept_file(tmp_path, "curves"), [Kept(figure_row(), "1/2")])
+def test_a_folder_of_figures_is_named_by_itself_too_and_an_empty_one_is_refused(tmp_path, make_row):
+    keep(kept_file(tmp_path, "curves"), [Kept(make_row(), "1/2")])
     assert merge_results([tmp_path / "figures"], tmp_path / "here") == {"figures/curves.csv": 1}
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="empty has no file of results"):
@@ -72,21 +72,21 @@ def test_a_folder_of_figures_is_named_by_itself_too_and_an_empty_one_is_refused(
     assert not (tmp_path / "other").exists()
 
 
-def test_nothing_is_added_where_one_of_the_files_here_is_damaged(tmp_path, figure_row):
+def test_nothing_is_added_where_one_of_the_files_here_is_damaged(tmp_path, make_row):
     here, single = tmp_path / "here", tmp_path / "single.csv"
-    append_rows(single, [figure_row(), figure_row(data="cifar10", p=0.4, n=40_000)])
-    append_rows(rows_path(here, "cifar10"), [figure_row(data="cifar10", p=0.4, n=40_000, seed=-1)])
+    append_rows(single, [make_row(), make_row(data="cifar10", p=0.4, n=40_000)])
+    append_rows(rows_path(here, "cifar10"), [make_row(data="cifar10", p=0.4, n=40_000, seed=-1)])
     with pytest.raises(InputError, match=r"cifar10\.csv is damaged in line 2"):
         merge_results([single], here)
     assert not rows_path(here, "mnist").exists()
 
 
 @pytest.fixture
-def results(tmp_path, figure_row):
+def results(tmp_path, make_row):
     """Make a folder with one run's suspects, by its accuracy, and sheets that say whose they are."""
 
     def make(name, accuracy, sheets=1, **changes):
-        row = figure_row(noise="none", p=0.0, gap_auc=None, validation_accuracy=accuracy, **changes)
+        row = make_row(noise="none", p=0.0, gap_auc=None, validation_accuracy=accuracy, **changes)
         keep(kept_file(tmp_path / name, "suspects"), [Kept(row, "1:0:2:1.3")])
         for number in range(1, sheets + 1):
             path = tmp_path / name / "figures" / f"suspicious-mnist-{number}.png"

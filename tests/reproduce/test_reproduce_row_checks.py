@@ -49,10 +49,10 @@ BAD = [
 
 @pytest.mark.parametrize(("changes", "complaint"), BAD)
 def test_what_no_study_has_is_refused_with_its_line_and_nothing_is_written(
-    tmp_path, figure_row, changes, complaint
+    tmp_path, make_row, changes, complaint
 ):
     arriving, out = tmp_path / "from" / "arriving.csv", tmp_path / "deep" / "out"
-    append_rows(arriving, [figure_row(), figure_row(**changes)])
+    append_rows(arriving, [make_row(), make_row(**changes)])
     with pytest.raises(InputError) as caught:
         merge_results([arriving], out)
     assert f"{arriving} is damaged in line 3 (" in str(caught.value)
@@ -76,13 +76,13 @@ def test_what_no_study_has_is_refused_with_its_line_and_nothing_is_written(
         {"network": "mlp-4x512"},
     ],
 )
-def test_rows_of_tables_and_figures_are_sound(figure_row, changes):
-    check_row(figure_row(**changes))
+def test_rows_of_tables_and_figures_are_sound(make_row, changes):
+    check_row(make_row(**changes))
 
 
-def test_an_open_quotation_mark_costs_one_line(tmp_path, figure_row):
+def test_an_open_quotation_mark_costs_one_line(tmp_path, make_row):
     path = tmp_path / "mnist.csv"
-    append_rows(path, [figure_row(), figure_row(seed=1), figure_row(seed=2)])
+    append_rows(path, [make_row(), make_row(seed=1), make_row(seed=2)])
     lines = path.read_text().splitlines()
     lines[2] = '"' + lines[2]
     path.write_text("\n".join([*lines, ""]))

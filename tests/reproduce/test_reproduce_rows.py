@@ -42,51 +42,51 @@ def test_what_is_no_row_is_a_value_error(line):
         row_of(line.split(","))
 
 
-def test_more_epochs_count_then_what_was_there_first(figure_row):
-    short = figure_row(epochs=15, date="2026-11-16")
-    long, later = figure_row(date="2026-11-15"), figure_row(date="2026-11-17", test_accuracy=0.5)
-    other = figure_row(seed=1)
+def test_more_epochs_count_then_what_was_there_first(make_row):
+    short = make_row(epochs=15, date="2026-11-16")
+    long, later = make_row(date="2026-11-15"), make_row(date="2026-11-17", test_accuracy=0.5)
+    other = make_row(seed=1)
     assert current_rows([short, long, later, other]) == [long, other]
     assert current_rows([later, long, short]) == [later]
 
 
-def test_a_run_that_stopped_by_itself_serves_any_limit(figure_row):
-    assert figure_row(epochs=150, epochs_run=120).serves(400)
-    assert not figure_row(epochs=150, epochs_run=150).serves(400)
-    assert figure_row(epochs=150, epochs_run=150).serves(100)
-    assert figure_row(epochs=150, epochs_run=150, failure="loss").serves(400)
+def test_a_run_that_stopped_by_itself_serves_any_limit(make_row):
+    assert make_row(epochs=150, epochs_run=120).serves(400)
+    assert not make_row(epochs=150, epochs_run=150).serves(400)
+    assert make_row(epochs=150, epochs_run=150).serves(100)
+    assert make_row(epochs=150, epochs_run=150, failure="loss").serves(400)
 
 
 def test_hyper_parameters_as_text():
     assert hyper_text({"beta": 10.0, "sigma": 0.03}) == "beta=10 sigma=0.03"
 
 
-def test_rows_are_appended_and_a_torn_line_is_replaced(tmp_path, figure_row):
+def test_rows_are_appended_and_a_torn_line_is_replaced(tmp_path, make_row):
     path = tmp_path / "new" / "mnist.csv"
-    append_rows(path, [figure_row(seed=0)])
+    append_rows(path, [make_row(seed=0)])
     with path.open("a") as file:
         file.write("mnist,uniform,0.8,4800")
     assert [row.seed for row in read_rows(path)] == [0]
-    append_rows(path, [figure_row(seed=1), figure_row(seed=2)])
+    append_rows(path, [make_row(seed=1), make_row(seed=2)])
     assert [row.seed for row in read_rows(path)] == [0, 1, 2]
     assert path.read_text().splitlines()[0] == HEADER
     assert len(path.read_text().splitlines()) == 4
 
 
-def test_a_torn_header_is_replaced_too(tmp_path, figure_row):
+def test_a_torn_header_is_replaced_too(tmp_path, make_row):
     path = tmp_path / "mnist.csv"
     path.write_text(HEADER[:30])
     assert read_rows(path) == []
-    append_rows(path, [figure_row()])
-    assert read_rows(path) == [figure_row()]
+    append_rows(path, [make_row()])
+    assert read_rows(path) == [make_row()]
 
 
-def test_other_files_and_damaged_lines_are_told_of(tmp_path, figure_row):
+def test_other_files_and_damaged_lines_are_told_of(tmp_path, make_row):
     path = tmp_path / "mnist.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="no file of results"):
         read_rows(path)
     assert not is_rows_file(path)
-    path.write_text(f"{HEADER}\n{line_of(figure_row())}\nmnist,5\n{line_of(figure_row())}\n")
+    path.write_text(f"{HEADER}\n{line_of(make_row())}\nmnist,5\n{line_of(make_row())}\n")
     with pytest.raises(InputError, match="line 3"):
         read_rows(path)

@@ -32,15 +32,15 @@ def load(method, n):
     return Load("mnist-cnn", (1, 28, 28), 10, method, n, 22_000)
 
 
-def test_what_has_a_row_with_enough_epochs_is_not_missing(figure_row):
+def test_what_has_a_row_with_enough_epochs_is_not_missing(make_row):
     tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
     assert len(missing_tasks(tasks, [], MNIST)) == 8
-    left = missing_tasks(tasks, [figure_row()], MNIST)
+    left = missing_tasks(tasks, [make_row()], MNIST)
     assert "beta=10" not in {task.hyper for task in left}
     assert len(left) == 7
-    screened = figure_row(epochs=15, epochs_run=15)
+    screened = make_row(epochs=15, epochs_run=15)
     assert len(missing_tasks(tasks, [screened], MNIST)) == 8
-    assert len(missing_tasks(tasks, [figure_row(quick=True), figure_row(seed=1)], MNIST)) == 8
+    assert len(missing_tasks(tasks, [make_row(quick=True), make_row(seed=1)], MNIST)) == 8
 
 
 def test_seed_after_seed_and_what_the_others_are_compared_with_first():
@@ -133,10 +133,10 @@ def test_values_choose_from_the_grids_that_have_them():
         tasks_with(tasks_of(["ce"]), ["beta=3"])
 
 
-def test_finalists_are_the_best_so_far_of_each_cell(figure_row):
+def test_finalists_are_the_best_so_far_of_each_cell(make_row):
     tasks = tasks_of(["limit-l", "ce"], ["uniform:0.8/48000"])
     rows = [
-        figure_row(hyper=f"beta={value}", epochs=15, epochs_run=15, validation_accuracy=accuracy)
+        make_row(hyper=f"beta={value}", epochs=15, epochs_run=15, validation_accuracy=accuracy)
         for value, accuracy in (("1", 0.15), ("10", 0.19), ("30", 0.18))
     ]
     chosen = finalists(tasks, rows, MNIST, 2)
@@ -149,14 +149,14 @@ def test_finalists_are_the_best_so_far_of_each_cell(figure_row):
     ]
 
 
-def test_a_value_that_failed_is_no_finalist(figure_row):
+def test_a_value_that_failed_is_no_finalist(make_row):
     tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
     short = {"epochs": 15, "epochs_run": 15}
     rows = [
-        figure_row(hyper="beta=0", validation_accuracy=0.21, failure="not finite", **short),
-        figure_row(hyper="beta=1", validation_accuracy=0.20, **short),
-        figure_row(hyper="beta=3", validation_accuracy=0.19, **short),
-        figure_row(hyper="beta=10", validation_accuracy=0.18, **short),
+        make_row(hyper="beta=0", validation_accuracy=0.21, failure="not finite", **short),
+        make_row(hyper="beta=1", validation_accuracy=0.20, **short),
+        make_row(hyper="beta=3", validation_accuracy=0.19, **short),
+        make_row(hyper="beta=10", validation_accuracy=0.18, **short),
     ]
     chosen = finalists(tasks, rows, MNIST, 2)
     assert [task.hyper for task in missing_tasks(chosen, rows, MNIST)] == ["beta=1", "beta=3"]
@@ -203,10 +203,10 @@ def test_a_screen_trains_whole_ce_runs_to_start_from(speed):
     assert whole - there == pytest.approx(ce)
 
 
-def test_runs_that_are_left_alone_cost_more(speed, figure_row):
+def test_runs_that_are_left_alone_cost_more(speed, make_row):
     tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
     even, uneven = (
-        [figure_row(epochs_run=epochs, seed=seed) for seed, epochs in enumerate(each)]
+        [make_row(epochs_run=epochs, seed=seed) for seed, epochs in enumerate(each)]
         for each in ((200, 200), (100, 300))
     )
     assert expected_epochs(tasks, uneven) == [100.0] * 4 + [300.0] * 4
@@ -214,15 +214,15 @@ def test_runs_that_are_left_alone_cost_more(speed, figure_row):
     assert 1.05 < slower < 2
 
 
-def test_how_soon_runs_stop_is_learned_from_rows(figure_row):
+def test_how_soon_runs_stop_is_learned_from_rows(make_row):
     one = tasks_of(["limit-l"], ["uniform:0.8/48000"])[:1]
     assert expected_epochs(one, []) == [240]
-    assert expected_epochs(one, [figure_row(epochs_run=180), figure_row(epochs_run=220)]) == [200]
-    assert expected_epochs(one, [figure_row(method="limit-g", epochs_run=130)]) == [130]
-    assert expected_epochs(one, [figure_row(method="ce", hyper="", epochs_run=130)]) == [240]
-    assert expected_epochs(one, [figure_row(epochs=150, epochs_run=140)]) == [140]
-    assert expected_epochs(one, [figure_row(epochs=150, epochs_run=150)]) == [240]
-    assert expected_epochs(one, [figure_row(n=1000, epochs_run=130)]) == [240]
+    assert expected_epochs(one, [make_row(epochs_run=180), make_row(epochs_run=220)]) == [200]
+    assert expected_epochs(one, [make_row(method="limit-g", epochs_run=130)]) == [130]
+    assert expected_epochs(one, [make_row(method="ce", hyper="", epochs_run=130)]) == [240]
+    assert expected_epochs(one, [make_row(epochs=150, epochs_run=140)]) == [140]
+    assert expected_epochs(one, [make_row(epochs=150, epochs_run=150)]) == [240]
+    assert expected_epochs(one, [make_row(n=1000, epochs_run=130)]) == [240]
 
 
 def test_times_of_another_device_are_said_to_be_that(speed):

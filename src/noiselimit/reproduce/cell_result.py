@@ -69,13 +69,15 @@ class CellResult:
 
     @property
     def threshold(self) -> float | None:
-        """The least accuracy that agrees with the paper: its value − 2·√(s²/5 + s²/m) − 0.1."""
-        if self.paper is None:
-            return None
-        spread = self.paper.std * sqrt(1 / PAPER_SEEDS + 1 / len(self.seeds))
-        return self.paper.accuracy - 2 * spread - MARGIN
+        """The least accuracy that agrees with the paper."""
+        return None if self.paper is None else least_agreeing(self.paper, len(self.seeds))
 
     @property
     def meets(self) -> bool | None:
         """Whether the measured accuracy reaches it; None where the paper has none."""
         return None if self.threshold is None else self.accuracy >= self.threshold
+
+
+def least_agreeing(paper: PaperFigure, seeds: int) -> float:
+    """The paper's value − 2·√(s²/5 + s²/m) − 0.1: below it a mean over m seeds is unlikely to be the same."""
+    return paper.accuracy - 2 * paper.std * sqrt(1 / PAPER_SEEDS + 1 / seeds) - MARGIN
