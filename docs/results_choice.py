@@ -26,10 +26,15 @@ def in_sight(result: CellResult) -> tuple[float, float]:
 
     A right prediction agrees with the noisy label with probability 1 − p, a wrong one with p / (c − 1).
     """
-    protocol, p = protocol_for(result.cell.data), result.cell.p or 0.0
-    examples = protocol.full_size // 4 * len(result.compared_seeds)  # a fifth of all is held out
-    share = result.validation_accuracy / 100
-    return advantage(1 - p, protocol.classes), 100 * sqrt(share * (1 - share) / examples)
+    classes, p = protocol_for(result.cell.data).classes, result.cell.p or 0.0
+    error = standard_error(result.validation_accuracy / 100, result.cell.data, len(result.compared_seeds))
+    return advantage(1 - p, classes), error
+
+
+def standard_error(share: float, data: str, seeds: int) -> float:
+    """Of a mean validation accuracy over seeds, in points."""
+    examples = protocol_for(data).full_size // 4 * seeds  # a fifth of all is held out
+    return 100 * sqrt(share * (1 - share) / examples)
 
 
 def close_call(result: CellResult, measured: Measured) -> str:
