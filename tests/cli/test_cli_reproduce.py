@@ -2,11 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from noiselimit.reproduce.rows import HEADER
+from noiselimit.reproduce.rows_file import append_rows, rows_path
 from noiselimit.reproduce.studies import STUDIES
 
 
@@ -128,6 +130,20 @@ def test_a_cell_of_which_all_runs_failed_is_shown_as_failed(command, tmp_path):
     runs = [["learning_rate=0.001", 0], ["learning_rate=0.0001", 0]]
     assert content["failed_cells"] == [{"problem": "uniform:0.8/1000", "method": "dmi", "failed_runs": runs}]
     assert content["cells"] == []
+
+
+def test_a_merged_row_of_another_patience_does_not_count(command, make_row):
+    own = make_row(method="ce", hyper="", n=1000)
+    other = replace(own, patience=50, validation_accuracy=0.1, test_accuracy=0.5)
+    append_rows(rows_path(Path("here"), "mnist"), [own])
+    append_rows(rows_path(Path("elsewhere"), "mnist"), [other])
+    command("reproduce", "merge", "elsewhere", "--out", "here")
+    arguments = ("--methods", "ce", "--cells", "uniform:0.8/1000", "--budget-minutes", "0", "--out", "here")
+    answer = command("reproduce", "mnist", *arguments, "--json")
+    assert answer.code == 0
+    content = json.loads(answer.out)
+    assert content["runs_left"] == 4
+    assert [(cell["seeds"], cell["accuracy"]) for cell in content["cells"]] == [([0], pytest.approx(97.6))]
 
 
 LEARNED = 80.0

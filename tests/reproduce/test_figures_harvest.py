@@ -23,7 +23,7 @@ from noiselimit.reproduce.rows import ResultRow
 from noiselimit.runs import Run
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-QUICK = {"quick": True, "network": "small-cnn"}
+QUICK = {"quick": True, "network": "small-cnn", "patience": 2}
 MakeRow = Callable[..., ResultRow]
 
 

@@ -9,7 +9,7 @@ import pytest
 from noiselimit.reproduce.figures.beta_sweep import BETA_SWEEP
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.histograms import BINS
-from noiselimit.reproduce.figures.kept import Kept
+from noiselimit.reproduce.figures.kept import Kept, current_kept
 from noiselimit.reproduce.figures.learning_curves import LEARNING_CURVES
 from noiselimit.reproduce.figures.memorisation import MEMORISATION, SEARCHED, chosen, training_of
 from noiselimit.reproduce.figures.registry import FIGURES
@@ -76,9 +76,9 @@ def test_other_splits_noises_and_networks_are_not_shown(make_row: MakeRow) -> No
     own = make_row()
     wanting = {name for name, figure in FIGURES.items() if figure.wants(own)}
     assert wanting == {"learning-curves", "beta-sweep", "histograms-mnist"}
-    for changed in ({"seed": 1}, {"p": 0.5}, {"n": 1000}, {"method": "limit-l+s"}):
+    for changed in ({"seed": 1}, {"p": 0.5}, {"n": 1000}, {"method": "limit-l+s"}, {"patience": 50}):
         assert not any(figure.wants(make_row(**changed)) for figure in FIGURES.values()), changed
-    other = make_row(network="mlp-4x512")
+    other = make_row(network="mlp-4x512", patience=200)
     assert [name for name, figure in FIGURES.items() if figure.wants(other)] == ["memorisation"]
     clean = make_row(noise="none", p=0.0)
     assert [name for name, figure in FIGURES.items() if figure.wants(clean)] == ["suspicious-mnist"]
@@ -132,6 +132,19 @@ def test_the_caption_names_trainings_that_ended_at_chance(make_row: MakeRow) -> 
 
 
 def test_memorisation_shows_no_value_that_it_does_not_search(make_row: MakeRow) -> None:
-    row = make_row(network="mlp-4x512", method="limit-l", hyper="beta=3")
+    row = make_row(network="mlp-4x512", method="limit-l", hyper="beta=3", patience=200)
     assert MEMORISATION.wants(row)
+    assert not MEMORISATION.wants(replace(row, patience=100)), "it may have been stopped early"
     assert not MEMORISATION.wants(replace(row, hyper="beta=7"))
+
+
+def test_a_whole_run_of_memorisation_does_for_a_shorter_one(make_row: MakeRow) -> None:
+    whole, short = (MEMORISATION.protocol(epochs=epochs) for epochs in (None, 15))
+    assert whole is not None
+    assert short is not None
+    tasks = MEMORISATION.tasks(whole)
+    kept = [Kept(row_of(task, whole, make_row), VALUES["curves"]) for task in tasks]
+    assert MEMORISATION.missing(kept, short) == []
+    screened = [replace(one, row=replace(one.row, epochs=15, epochs_run=15)) for one in kept]
+    assert MEMORISATION.missing(screened, whole) == tasks
+    assert current_kept([*screened, *kept]) == kept

@@ -1,6 +1,7 @@
 """From rows to a figure of a table."""
 
 from dataclasses import replace
+from itertools import product
 from math import sqrt
 
 import pytest
@@ -46,9 +47,33 @@ def test_values_that_the_protocol_does_not_try_are_left_out(make_row):
     assert (result.hyper, result.values_run, result.values_compared) == ("beta=10", 1, 1)
     assert cell_result(CELL, [other]) is None
     quick = protocol_for("mnist", quick=True)
-    own, other = (replace(row, quick=True, network=quick.network) for row in (own, other))
+    way = {"quick": True, "network": quick.network, "patience": quick.patience}
+    own, other = (replace(row, **way) for row in (own, other))
     whole = replace(own, hyper="beta=3", validation_accuracy=0.9)  # of the paper's grid, and not of the quick
     assert list(cell_rows(CELL, [own, other, whole], quick)) == ["beta=10"]
+
+
+@pytest.mark.parametrize("method", ["ce", "limit-l"])
+def test_rows_of_another_patience_do_not_count(make_row, method):
+    cell, hyper = replace(CELL, method=method), "" if method == "ce" else "beta=10"
+    own, weaker = make_row(method=method, hyper=hyper), make_row(hyper="beta=3", validation_accuracy=0.1)
+    alone = cell_result(cell, [own, weaker])
+    for accuracy in (0.05, 0.99):
+        other = replace(own, patience=50, validation_accuracy=accuracy)
+        assert cell_result(cell, [other, own, weaker]) == alone
+        assert cell_result(cell, [other]) is None
+
+
+def test_of_each_value_a_seed_has_one_row(make_row):
+    names = ("hyper", "seed", "patience", "epochs", "network", "quick")
+    each = (("beta=3", "beta=10"), (0, 1), (50, 100), (15, 400), ("mnist-cnn", "mlp-4x512"), (False, True))
+    rows = [make_row(**dict(zip(names, values, strict=True))) for values in product(*each)]
+    found = cell_rows(CELL, rows)
+    assert {value: [row.seed for row in own] for value, own in found.items()} == {
+        "beta=3": [0, 1],
+        "beta=10": [0, 1],
+    }
+    assert {(row.patience, row.epochs) for own in found.values() for row in own} == {(100, 400)}
 
 
 def test_the_shown_difference_is_that_of_the_shown_figures(make_row):

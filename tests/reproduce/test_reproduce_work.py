@@ -40,7 +40,8 @@ def test_what_has_a_row_with_enough_epochs_is_not_missing(make_row):
     assert len(left) == 7
     screened = make_row(epochs=15, epochs_run=15)
     assert len(missing_tasks(tasks, [screened], MNIST)) == 8
-    assert len(missing_tasks(tasks, [make_row(quick=True), make_row(seed=1)], MNIST)) == 8
+    others = [make_row(quick=True), make_row(seed=1), make_row(patience=50), make_row(patience=200)]
+    assert len(missing_tasks(tasks, others, MNIST)) == 8
 
 
 def test_seed_after_seed_and_what_the_others_are_compared_with_first():
@@ -149,6 +150,14 @@ def test_finalists_are_the_best_so_far_of_each_cell(make_row):
     ]
 
 
+def test_a_row_of_another_patience_makes_no_finalist(make_row):
+    tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
+    short = {"epochs": 15, "epochs_run": 15}
+    rows = [make_row(hyper=f"beta={value}", validation_accuracy=value / 100, **short) for value in (1, 3, 10)]
+    other = make_row(hyper="beta=1", patience=50, validation_accuracy=0.9, **short)
+    assert [task.hyper for task in finalists(tasks, [*rows, other], MNIST, 1)] == ["beta=10"]
+
+
 def test_a_value_that_failed_is_no_finalist(make_row):
     tasks = tasks_of(["limit-l"], ["uniform:0.8/48000"])
     short = {"epochs": 15, "epochs_run": 15}
@@ -223,6 +232,7 @@ def test_how_soon_runs_stop_is_learned_from_rows(make_row):
     assert expected_epochs(one, [make_row(epochs=150, epochs_run=140)]) == [140]
     assert expected_epochs(one, [make_row(epochs=150, epochs_run=150)]) == [240]
     assert expected_epochs(one, [make_row(n=1000, epochs_run=130)]) == [240]
+    assert expected_epochs(one, [make_row(patience=50, epochs_run=60)]) == [240]
 
 
 def test_times_of_another_device_are_said_to_be_that(speed):

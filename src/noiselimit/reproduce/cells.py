@@ -70,24 +70,28 @@ def grid_values(cell: Cell, protocol: Protocol) -> tuple[str, ...]:
 def cell_rows(
     cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None = None
 ) -> dict[str, list[ResultRow]]:
-    """The current rows of the cell, failed runs too, by the value of the grid.
+    """The current rows of the cell, failed runs too, by the value of the grid: of each seed one at most.
 
     Values that the protocol does not try are left out: more of them would make a better choice.
     """
     protocol = protocol or protocol_for(cell.data)
     tried = set(grid_values(cell, protocol))
     found: dict[str, list[ResultRow]] = {}
-    own = (row for row in rows if is_of(cell, row, quick=protocol.quick) and row.network == protocol.network)
-    for row in current_rows(row for row in own if row.hyper in tried):
+    for row in current_rows(row for row in rows if is_of(cell, row, protocol) and row.hyper in tried):
         found.setdefault(row.hyper, []).append(row)
     return found
 
 
-def is_of(cell: Cell, row: ResultRow, *, quick: bool = False) -> bool:
-    """Whether the row is of a run of this cell. Without noise it may serve several tables."""
+def is_of(cell: Cell, row: ResultRow, protocol: Protocol) -> bool:
+    """Whether the row is of a run of this cell by this protocol. Without noise it may serve several tables.
+
+    Networks and patience are compared, since one seed would have several rows otherwise.
+    """
     noise = "none" if cell.p == 0 else cell.noise
-    place = (cell.data, noise, cell.p, cell.n, cell.method, quick)
-    return (row.data, row.noise, row.p, row.n, row.method, row.quick) == place
+    place = (cell.data, noise, cell.p, cell.n, cell.method)
+    way = (protocol.quick, protocol.network, protocol.patience)
+    is_there = (row.data, row.noise, row.p, row.n, row.method) == place
+    return is_there and (row.quick, row.network, row.patience) == way
 
 
 def spec_hyper(cell: Cell, hyper: Mapping[str, float], learning_rate: float) -> str:

@@ -21,6 +21,7 @@ class Comparison:
 def compare(by_value: Mapping[str, Sequence[ResultRow]]) -> Comparison | None:
     """The values by mean validation accuracy, then loss; None where no run came to a result.
 
+    A value has one row of each seed, as `cell_rows` finds them: a second would count its seed twice.
     A value of which a run failed before its first epoch was over is not compared, unless there is none else.
     """
     usable = {value: [row for row in rows if row.has_result] for value, rows in by_value.items()}

@@ -73,8 +73,8 @@ def _load(task: Task, protocol: Protocol) -> Load:
 def expected_epochs(tasks: Sequence[Task], rows: Iterable[ResultRow]) -> list[float]:
     """Epochs that each will take: spread as those of similar runs are, with the same mean.
 
-    Similar are runs of the same method and n, else of as many networks and the same n; without any it is a
-    stated share.
+    Similar are runs of the same method, n and patience, else of as many networks and the same n and patience;
+    without any it is a stated share.
     """
     rows = list(rows)
     kinds: dict[tuple[str, int | None, int], list[int]] = {}
@@ -97,7 +97,7 @@ def _epochs_of_similar(task: Task, rows: Sequence[ResultRow]) -> list[float]:
     alike = [
         row
         for row in rows
-        if (row.data, row.n, row.quick) == (cell.data, cell.n, False)
+        if (row.data, row.n, row.patience, row.quick) == (cell.data, cell.n, spec.patience, False)
         and row.serves(spec.epochs)
         and get_method(row.method).needs_predictor == get_method(cell.method).needs_predictor
     ]

@@ -8,7 +8,7 @@ from noiselimit.reproduce.figures.kept import Kept
 from noiselimit.reproduce.protocol import LIKELY, Protocol, protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.studies import Cell
-from noiselimit.reproduce.work import Task
+from noiselimit.reproduce.work import Task, missing_tasks
 
 SEED = 0
 """A figure shows one split."""
@@ -45,8 +45,7 @@ class Figure:
 
     def missing(self, kept: Iterable[Kept], protocol: Protocol) -> list[Task]:
         """The runs that are still to be trained."""
-        rows = [one.row for one in kept]
-        return [task for task in self.tasks(protocol) if not _is_in(task, rows, protocol)]
+        return missing_tasks(self.tasks(protocol), [one.row for one in kept], protocol)
 
     def shown(self, kept: Iterable[Kept], *, quick: bool = False) -> list[Kept]:
         """What it shows of all that was kept."""
@@ -65,24 +64,14 @@ def tasks_of(cells: Sequence[Cell], protocol: Protocol) -> list[Task]:
 
 def wanted_by(cells: Sequence[Cell]) -> Callable[[ResultRow], bool]:
     """Rows of the tables' runs of these cells, of the one split that is shown and of values of the grids."""
-    networks = {protocol_for(cell.data, quick=quick).network for cell in cells for quick in (False, True)}
 
     def wants(row: ResultRow) -> bool:
-        of_table = row.seed == SEED and row.network in networks
-        return of_table and any(
-            is_of(cell, row, quick=row.quick)
-            and row.hyper in grid_values(cell, protocol_for(cell.data, quick=row.quick))
-            for cell in cells
+        if row.seed != SEED:
+            return False
+        protocols = ((cell, protocol_for(cell.data, quick=row.quick)) for cell in cells)
+        return any(
+            is_of(cell, row, protocol) and row.hyper in grid_values(cell, protocol)
+            for cell, protocol in protocols
         )
 
     return wants
-
-
-def _is_in(task: Task, rows: Iterable[ResultRow], protocol: Protocol) -> bool:
-    spec = task.spec
-    return any(
-        is_of(task.cell, row, quick=protocol.quick)
-        and (row.hyper, row.seed, row.network) == (task.hyper, spec.seed, spec.network)
-        and row.serves(spec.epochs)
-        for row in rows
-    )
