@@ -76,6 +76,7 @@ def test_values_that_no_grid_has_are_refused(command):
     answer = command(*cells, "--values", "beta=11", "--plan", "--out", "here")
     assert answer.code == 2
     assert answer.err.splitlines()[0].startswith("noiselimit: unknown value of these grids 'beta=11'")
+    assert "choose one of beta=0, beta=0.1, beta=0.3," in answer.err
     answer = command("reproduce", "beta-sweep", "--values", "beta=10", "--plan", "--out", "here")
     assert answer.code == 2
     assert "values is given, but 'beta-sweep' is a figure: leave it out." in answer.err

@@ -101,7 +101,7 @@ def test_rows_of_figures_are_checked_too_and_a_torn_end_is_passed_over(tmp_path,
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        ("curves", b"a,b\n1,2\n", "its first line is another"),
+        ("curves", b"a,b\n1,2\n", "its first line is another: move it away, or name another place"),
         ("curves", b"\xff\n", "cannot be read"),
         ("other", b"a,b\n1,2\n", "there are curves.csv, histograms.csv, suspects.csv"),
     ],

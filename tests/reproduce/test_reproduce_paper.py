@@ -65,7 +65,39 @@ def test_a_quick_trial_has_the_same_cells_on_digits():
     assert len(cell.specs([0], protocol)) == 2
 
 
-def test_cells_are_chosen_by_how_their_problem_begins():
+@pytest.mark.parametrize(
+    ("problem", "found"),
+    [
+        ("uniform", 12),
+        ("uniform/1000", 4),
+        ("uniform:0.8", 3),
+        ("uniform:.8", 3),
+        ("uniform:8e-1", 3),
+        ("uniform:0", 3),
+        ("uniform:0.80/1000", 1),
+    ],
+)
+def test_cells_are_chosen_by_noise_share_and_size(problem, found):
+    assert len(chosen_cells(STUDIES["mnist"], ["ce"], [problem])) == found
+
+
+@pytest.mark.parametrize(
+    "problem",
+    ["uni", "pair", "uniform:", "uniform:x", "uniform:0.81", "uniform/100", "uniform:0.8/1000/1"],
+)
+def test_what_is_no_problem_is_refused_and_the_problems_are_named(problem):
+    with pytest.raises(InputError, match=r"has no cell '.*': give some of uniform:0/1000, "):
+        chosen_cells(STUDIES["mnist"], None, [problem])
+
+
+@pytest.mark.parametrize("problem", ["real:", "real:nan", "real:0", "real/1000"])
+def test_real_noise_has_no_share(problem):
+    assert len(chosen_cells(STUDIES["clothing1m"], ["ce"], ["real"])) == 1
+    with pytest.raises(InputError, match="give some of real"):
+        chosen_cells(STUDIES["clothing1m"], None, [problem])
+
+
+def test_cells_of_several_noises_are_told_apart():
     study = STUDIES["cifar10"]
     assert {cell.problem for cell in chosen_cells(study, None, ["pair:0.4"])} == {"pair:0.4/40000"}
     assert len(chosen_cells(study, ["ce"], ["uniform:0.4/40000"])) == 1

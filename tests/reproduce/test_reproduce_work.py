@@ -128,10 +128,23 @@ def test_values_choose_from_the_grids_that_have_them():
         ["", *rates, "beta=3", "beta=30", "beta=3 sigma=0.1", "beta=30 sigma=0.1"]
     )
     assert len(tasks_with(tasks, ["sigma=0.1"])) == 1 + 4 + 8 + 8
-    with pytest.raises(InputError, match=r"unknown value of these grids 'beta=7': did you mean 'beta="):
-        tasks_with(tasks, ["beta=3", "beta=7"])
+    for spelled in ("beta=30.0", "beta=3e1", "beta= 30"):
+        assert tasks_with(tasks, [spelled]) == tasks_with(tasks, ["beta=30"])
     with pytest.raises(InputError, match="values is given, but the methods asked for search nothing"):
         tasks_with(tasks_of(["ce"]), ["beta=3"])
+
+
+@pytest.mark.parametrize("strange", ["beta=7", "beta=10.0000001", "beta=nan", "beta=", "beta"])
+def test_a_value_that_no_grid_has_is_answered_by_those_that_there_are(strange):
+    tasks = tasks_of(["limit-l", "dmi"], ["uniform:0.8/48000"])
+    with pytest.raises(InputError) as caught:
+        tasks_with(tasks, ["beta=3", strange])
+    assert str(caught.value) == (
+        f"unknown value of these grids '{strange}': choose one of beta=0, beta=0.1, beta=0.3, beta=1, "
+        "beta=3, beta=10, beta=30, beta=100."
+    )
+    with pytest.raises(InputError, match=r"hyper-parameter of these grids 'bta': did you mean 'beta'\?"):
+        tasks_with(tasks, ["bta=10"])
 
 
 def test_finalists_are_the_best_so_far_of_each_cell(make_row):

@@ -143,6 +143,14 @@ def hyper_text(hyper: dict[str, float]) -> str:
     return " ".join(f"{name}={value:g}" for name, value in hyper.items())
 
 
+def number_or_nan(text: str) -> float:
+    """What somebody typed as a number; NaN, which equals nothing, where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -38,7 +38,10 @@ def read_lines(path: Path, header: str, parse: Callable[[str], Item]) -> list[It
         raise InputError(f"{path} cannot be read ({error}): name a file of results.") from None
     lines = text[: text.rfind("\n") + 1].splitlines()
     if lines[0] != header if lines else not header.startswith(text):
-        raise InputError(f"{path} is no file of results of this version: its first line is another.")
+        raise InputError(
+            f"{path} is no file of results of this version, since its first line is another: move it away, "
+            "or name another place."
+        )
     found = []
     for number, line in enumerate(lines[1:], start=2):
         try:

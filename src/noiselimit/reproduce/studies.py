@@ -8,7 +8,7 @@ from noiselimit.grids import grid
 from noiselimit.noise.pair import CIFAR10_PAIRS
 from noiselimit.reproduce.paper import paper_cells
 from noiselimit.reproduce.protocol import Protocol, protocol_for
-from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.rows import ResultRow, number_or_nan
 from noiselimit.spec import RunSpec
 
 QUICK_PAIRS = ("1>7", "3>8", "4>9", "5>6")
@@ -123,22 +123,28 @@ STUDIES: Mapping[str, Study] = {name: _study(name) for name in TITLES}
 def chosen_cells(
     study: Study, methods: Sequence[str] | None = None, problems: Sequence[str] | None = None
 ) -> list[Cell]:
-    """The cells of these methods on problems that begin like one of these, such as uniform:0.8/10000."""
+    """The cells of these methods on these problems, such as uniform:0.8/10000, uniform:0.8 or uniform."""
     for method in methods or ():
         if method not in study.methods:
             raise unknown("method of this table", method, study.methods)
     for problem in problems or ():
-        if not any(_begins(cell, problem) for cell in study.cells):
+        if not any(_is_on(cell, problem) for cell in study.cells):
             known = ", ".join(dict.fromkeys(cell.problem for cell in study.cells))
             raise InputError(f"table {study.name} has no cell '{problem}': give some of {known}.")
     return [
         cell
         for cell in study.cells
         if (methods is None or cell.method in methods)
-        and (problems is None or any(_begins(cell, problem) for problem in problems))
+        and (problems is None or any(_is_on(cell, problem) for problem in problems))
     ]
 
 
-def _begins(cell: Cell, problem: str) -> bool:
-    wanted = problem.split("/")
-    return cell.problem.split("/")[: len(wanted)] == wanted
+def _is_on(cell: Cell, problem: str) -> bool:
+    """Whether the cell's problem is this one; share and size may be left out, and .80 is the share 0.8."""
+    noise, *sizes = problem.split("/")
+    name, colon, share = noise.partition(":")
+    return (
+        name == cell.noise
+        and (not colon or number_or_nan(share) == cell.p)
+        and sizes == ([] if cell.n is None else [str(cell.n)])[: len(sizes)]
+    )

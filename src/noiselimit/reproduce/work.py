@@ -7,7 +7,7 @@ from noiselimit.errors import InputError, unknown
 from noiselimit.reproduce.cells import cell_rows, spec_hyper
 from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.protocol import Protocol
-from noiselimit.reproduce.rows import ResultRow, RowKey, current_rows
+from noiselimit.reproduce.rows import ResultRow, RowKey, current_rows, number_or_nan
 from noiselimit.reproduce.studies import Cell
 from noiselimit.spec import RunSpec
 
@@ -44,17 +44,18 @@ def tasks_with(tasks: Iterable[Task], values: Iterable[str]) -> list[Task]:
 
     What is not searched, or by other hyper-parameters alone, stays.
     """
-    tasks, wanted = list(tasks), set(values)
-    known = {value for task in tasks for value in task.hyper.split()}
+    tasks, asked = list(tasks), list(values)
+    known = dict.fromkeys(value for task in tasks for value in task.hyper.split())
     if not known:
         raise InputError("values is given, but the methods asked for search nothing: leave it out.")
-    if strange := sorted(wanted - known):
-        raise unknown("value of these grids", strange[0], known)
-    named = {_name(value) for value in wanted}
+    for value in asked:
+        _require_known(value, list(known))
+    wanted = {_parsed(value) for value in asked}
+    named = {name for name, _ in wanted}
     return [
         task
         for task in tasks
-        if all(value in wanted or _name(value) not in named for value in task.hyper.split())
+        if all(pair in wanted or pair[0] not in named for pair in map(_parsed, task.hyper.split()))
     ]
 
 
@@ -94,5 +95,19 @@ def finalists(tasks: Iterable[Task], rows: Sequence[ResultRow], protocol: Protoc
     return kept
 
 
-def _name(value: str) -> str:
-    return value.partition("=")[0]
+def _require_known(value: str, known: Sequence[str]) -> None:
+    """Numbers that are spelled alike are not near each other, so those that there are get listed."""
+    pairs = {each: _parsed(each) for each in known}
+    name, number = _parsed(value)
+    if (name, number) in pairs.values():
+        return
+    alike = [each for each, (own, _) in pairs.items() if own == name]
+    if not alike:
+        raise unknown("hyper-parameter of these grids", name, {own for own, _ in pairs.values()})
+    raise InputError(f"unknown value of these grids '{value}': choose one of {', '.join(alike)}.")
+
+
+def _parsed(value: str) -> tuple[str, float]:
+    """'beta=10.0' → ('beta', 10.0)."""
+    name, _, number = value.partition("=")
+    return name, number_or_nan(number)
