@@ -1,11 +1,11 @@
 """What docs/results.md says of why cells of MNIST stay below the paper's, from results/causes.json."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from advantage import advantage
-from measure_causes import CHANGED, CHANGES, FEW, SIZES, stored
+from measure_causes import CHANGED, CHANGES, FEW, SIZES
 from results_choice import standard_error
 from spread import spread_text
 
@@ -14,10 +14,8 @@ from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.paper import LABELS, paper_figure
 from noiselimit.reproduce.rows import ResultRow
 
-__all__ = ["block", "stored"]
 
-
-def block(results: dict[str, Any], rows: Sequence[ResultRow]) -> str:
+def block(results: Mapping[str, Any], rows: Sequence[ResultRow]) -> str:
     """The measurements as Markdown, beside the tables' rows, and what was not measured yet."""
     parts = [
         say(results[name])

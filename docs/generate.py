@@ -5,12 +5,14 @@ draws docs/demo.svg, and rewrites the parts of the documents between <!-- NAME -
 `tests/test_docs.py` checks that the documents say what the file says.
 """
 
+import argparse
 import io
 import json
 import re
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from statistics import fmean, stdev
@@ -87,7 +89,7 @@ def blocks() -> dict[str, str]:
     return {
         "audit-output": measure_audit.output(measure_audit.stored()),
         "audit-scale": measure_audit_scale.table(measure_audit_scale.stored()),
-        "causes": causes_page.block(causes_page.stored(), reproduced.rows["mnist"]),
+        "causes": causes_page.block(reproduced.causes, reproduced.rows["mnist"]),
         "demo-output": f"```text\n{demo['printed'].rstrip()}\n```",
         "demo-seeds": seed_table(demo),
         "information": measure_information.table(information),
@@ -151,9 +153,13 @@ def filled(text: str, content: dict[str, str]) -> str:
     return text
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the demo, then write; with --no-demo only put in what lies in results/."""
-    if "--no-demo" not in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description="Re-create every figure in README.md and docs/.")
+    parser.add_argument(
+        "--no-demo", action="store_true", help="run nothing, only put in what lies in results/"
+    )
+    if not parser.parse_args(arguments).no_demo:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(measure(), indent=1, ensure_ascii=False) + "\n", "utf-8")
     measure_information.draw()

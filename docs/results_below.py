@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from results_choice import grid_of, in_sight
+from results_choice import close_call, grid_of, in_sight
 from results_numbers import Measured, mean_percent, signed, value_text
 from results_places import places_text
 
@@ -55,26 +55,34 @@ def explained(result: CellResult, measured: Measured) -> str:
         f"Ten points of test accuracy are {10 * point:.2f} points on labels with this noise. The validation "
         f"accuracies above have a standard error of {error:.2f}, and each is of the best of {min(ran)} to "
         f"{max(ran)} epochs. The highest test accuracy of the grid, {tests[best]:.1f} with "
-        f"{value_text(best)}, is number {list(values).index(best) + 1} of {len(values)} by validation.",
+        f"{value_text(best)}, is number {list(values).index(best) + 1} of {len(values)} by validation. "
+        f"{close_call(result, measured)}".rstrip(),
     ]
     return "\n".join(lines)
 
 
 def others(results: Sequence[CellResult]) -> str:
     """How cells of other methods stand to the same line, and to the one as far above."""
-    known = [result for result in results if result.paper is not None and result.threshold is not None]
+    known = [result for result in results if result.threshold is not None]
     below = [result for result in known if not result.meets]
-    above = [
-        result
-        for result in known
-        if result.paper is not None
-        and result.accuracy > 2 * result.paper.accuracy - (result.threshold or 0.0)
-    ]
     said = f"- MNIST, other methods: {len(below)} of {len(known)} cells are below that line"
     said += f": {listed(below)}." if below else "."
-    places = places_text({one.cell: "" for one in above})
-    said += f" {len(above)} are as far above the paper's: {places}." if above else ""
-    return said + (OTHER_NOISE if any(one.cell.method in ("ce-gn", "ce-ln") for one in above) else "")
+    noisy = any(result.cell.method in ("ce-gn", "ce-ln") and is_as_far_above(result) for result in known)
+    return said + above_text(known) + (OTHER_NOISE if noisy else "")
+
+
+def above_text(results: Sequence[CellResult]) -> str:
+    """' 6 are as far above the paper's: …'; empty where none is."""
+    above = [result for result in results if is_as_far_above(result)]
+    places = places_text({result.cell: "" for result in above})
+    return f" As far above the paper's, {len(above)}: {places}." if above else ""
+
+
+def is_as_far_above(result: CellResult) -> bool:
+    """Whether the accuracy is above the paper's by more than the line is below it."""
+    if result.paper is None or result.threshold is None:
+        return False
+    return result.accuracy > 2 * result.paper.accuracy - result.threshold
 
 
 def _line(name: str, cells: Sequence[str]) -> str:

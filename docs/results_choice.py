@@ -1,6 +1,9 @@
 """What noisy validation saw of a grid's values, in docs/results.md, and how sure its choice is."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
+from statistics import median
 
 from advantage import advantage
 from results_numbers import Measured, mean_percent, value_text
@@ -37,17 +40,51 @@ def standard_error(share: float, data: str, seeds: int) -> float:
     return 100 * sqrt(share * (1 - share) / examples)
 
 
+@dataclass(frozen=True)
+class Second:
+    """The value of a grid that validation puts second."""
+
+    value: str
+    behind: float
+    """By how many points of validation."""
+    accuracy: float
+    """On the test examples, over the seeds that were compared."""
+    chosen_accuracy: float
+    """The same of the chosen value."""
+
+
+def second_of(result: CellResult, measured: Measured) -> Second | None:
+    """None where nothing was compared with the chosen value."""
+    values = grid_of(result, measured)
+    value = next((value for value in values if value != result.hyper), None)
+    if value is None or result.hyper not in values:
+        return None
+    first, other = values[result.hyper], values[value]
+    behind = mean_percent(first, "validation_accuracy") - mean_percent(other, "validation_accuracy")
+    return Second(value, behind, mean_percent(other, "test_accuracy"), mean_percent(first, "test_accuracy"))
+
+
 def close_call(result: CellResult, measured: Measured) -> str:
     """The value that validation puts second, where chance may have decided; empty where it hardly has."""
-    values, (_, error) = grid_of(result, measured), in_sight(result)
-    second = next((value for value in values if value != result.hyper), None)
-    if second is None:
-        return ""
-    first, other = (mean_percent(values[value], "validation_accuracy") for value in (result.hyper, second))
-    if first - other > error:
+    second, (_, error) = second_of(result, measured), in_sight(result)
+    if second is None or second.behind > error:
         return ""
     return (
-        f"Validation prefers {value_text(result.hyper)} to {value_text(second)} by {first - other:.2f} "
-        f"points, less than the standard error of {error:.2f}; with {value_text(second)} the test accuracy "
-        f"is {mean_percent(values[second], 'test_accuracy'):.1f}."
+        f"Validation prefers {value_text(result.hyper)} to {value_text(second.value)} by "
+        f"{second.behind:.2f} points, less than the standard error of {error:.2f}; with "
+        f"{value_text(second.value)} the test accuracy is {second.accuracy:.1f}."
+    )
+
+
+def how_sure(results: Sequence[CellResult], measured: Measured) -> str:
+    """In how many of these grids chance may have decided, and what hangs on it."""
+    seconds = {result: second for result in results if (second := second_of(result, measured)) is not None}
+    close = [second for result, second in seconds.items() if second.behind <= in_sight(result)[1]]
+    if not close:
+        return ""
+    apart = [abs(second.accuracy - second.chosen_accuracy) for second in close]
+    return (
+        f"- Of {len(seconds)} grids on MNIST, the value that validation puts second is within its standard "
+        f"error of the first in {len(close)}. The test accuracies of the two are then {median(apart):.1f} "
+        f"points apart in the median, {max(apart):.1f} at most."
     )

@@ -29,7 +29,10 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
     return " ".join(said)
 
 
-BY_BOOTSTRAP = "Standard deviations of single seeds are by 1000 bootstrap resamples of the test examples."
+BY_BOOTSTRAP = (
+    "†: Standard deviations of single seeds are by 1000 bootstrap resamples of the test examples, and do not "
+    "know what another split, noise and initial weights would change."
+)
 OF_SOME: Mapping[str, Callable[[CellResult], bool]] = {
     "Fewer values of the grid than the paper's were run, as the tables below say": (
         lambda result: result.values_run < result.values

@@ -1,9 +1,11 @@
 """What docs/results.md is made of: everything measured so far, cell by cell, and what is left."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from noiselimit.reproduce.cell_result import CellResult, Runs
 from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs, grid_values
@@ -37,6 +39,8 @@ class Measured:
     figure_rows: Sequence[ResultRow]
     """Of runs that were made for figures alone."""
     speed: Speed | None
+    causes: Mapping[str, Any]
+    """Part → what docs/measure_causes.py measured."""
 
     def of(self, data: str, noise: str, p: float | None, n: int | None) -> list[CellResult]:
         """The results on one problem."""
@@ -65,7 +69,15 @@ def stored(place: Path = PLACE, results: Path = RESULTS) -> Measured:
                 found[cell] = result
             elif runs := failed_runs(cell_rows(cell, rows[study.data])):
                 failed[cell] = runs
-    return Measured(rows, found, failed, _of_figures(rows, place), find_speed("cuda", [results]))
+    causes = results / "causes.json"
+    return Measured(
+        rows,
+        found,
+        failed,
+        _of_figures(rows, place),
+        find_speed("cuda", [results]),
+        json.loads(causes.read_text("utf-8")) if causes.exists() else {},
+    )
 
 
 def _of_figures(rows: Mapping[str, Sequence[ResultRow]], place: Path) -> list[ResultRow]:

@@ -21,8 +21,9 @@ HEAD: dict[Problem, str] = {
 }
 HEAD_METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
 KEY = (
-    "Measured test accuracy in % ± standard deviation (seeds), in bold the best of a column; below it the "
-    "paper's and the difference. A dot: not run yet; failed: no run of it came to a result."
+    "Measured test accuracy in % ± standard deviation (seeds), in bold the best of those run in a column; "
+    "below it the paper's and the difference. A dot: not run yet; failed: no run of it came to a result. "
+    "†: of one seed, by bootstrap of the test examples alone."
 )
 NOTHING, FAILED = "·", "failed"
 
@@ -114,7 +115,7 @@ def _cell(cell: Cell, measured: Measured, best: float | None) -> str:
     printed = "" if paper is None else paper.text
     if result is None:
         return f"{FAILED if cell in measured.failed else NOTHING}<br>{printed}" if printed else ""
-    own = f"{result.accuracy:.1f} ± {result.std:.1f}"
+    own = f"{result.accuracy:.1f} ± {result.std:.1f}{'†' if result.std_by == 'bootstrap' else ''}"
     own = f"**{own}**" if result.accuracy == best else own
     below = "" if result.shown_difference is None else f"{printed}, {signed(result.shown_difference)}"
     return f"{own} ({len(result.seeds)})<br>{below}"

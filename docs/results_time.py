@@ -1,9 +1,11 @@
 """What is left to run and how long everything took, in docs/results.md."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from results_numbers import NAMES, Measured, hours_text, left_to_run
+from results_places import places_text
 
 from noiselimit.bench.rows import FIGURES
 from noiselimit.methods import get_method
@@ -34,9 +36,29 @@ def left(measured: Measured) -> str:
             whole = {cell.method for cell in cells} == set(study.methods)
             named = "all" if whole else ", ".join(LABELS[cell.method] for cell in cells)
             lines.append(f"| {NAMES[data]} | {problem} | {named} | {runs:,} | {hours_text(hours)} |")
-    if len(lines) == 2:
-        return "Every cell was run."
-    return "\n".join([*lines, "", f"{_estimate(measured.speed)} The runs are the paper's grids and seeds."])
+    parts = ["Every cell was run." if len(lines) == 2 else "\n".join(lines), *_begun(measured)]
+    if len(lines) > 2 or len(parts) > 1:
+        parts.append(f"{_estimate(measured.speed)} The runs are the paper's grids and seeds.")
+    return "\n\n".join(parts)
+
+
+def _begun(measured: Measured) -> list[str]:
+    """Cells that have a result, though of fewer seeds or values than the paper's."""
+    lines = [
+        "| data | cells with fewer seeds or values than the paper's | runs left | on an H200 |",
+        "| --- | --- | ---: | ---: |",
+    ]
+    by_method: dict[tuple[str, str], list[Cell]] = {}
+    for cell in measured.results:
+        if not (cell.noise == "pair" and cell.p == 0):  # without noise, uniform:0 has the same runs
+            by_method.setdefault((cell.data, cell.method), []).append(cell)
+    for (data, _), cells in by_method.items():
+        begun = [cell for cell in cells if left_to_run([cell], measured)[0]]
+        if begun:
+            runs, hours = left_to_run(begun, measured)
+            places = places_text(dict.fromkeys(begun, ""))
+            lines.append(f"| {NAMES[data]} | {places} | {runs:,} | {hours_text(hours)} |")
+    return ["\n".join(lines)] if len(lines) > 2 else []
 
 
 def _estimate(speed: Speed | None) -> str:
@@ -44,7 +66,8 @@ def _estimate(speed: Speed | None) -> str:
         return "Hours are unknown without results/bench-h200.json."
     return (
         "Hours are estimated from the benchmark (results/bench-h200.json), each row by itself, by the epochs "
-        "that similar runs took, or 60 % of those allowed."
+        "that similar runs took, or 60 % of those allowed. For Clothing1M they are scaled from a smaller "
+        "network by operations, and reading its pictures is not counted."
     )
 
 
@@ -65,8 +88,23 @@ def spent(measured: Measured) -> str:
         hours = sum(row.seconds for row in own) / 3600
         epochs = sum(row.epochs_run for row in own)
         lines.append(f"| {name} | {device} | {len(own):,} | {epochs:,} | {hours_text(hours)} |")
+    lines += _of_causes(measured.causes)
     compared = [sentence for data in AUTHORS for sentence in _against_author(data, measured)]
     return "\n".join([*lines, "", *(compared or ["No run of LIMIT of the author's size on an H200 yet."])])
+
+
+def _of_causes(causes: Mapping[str, Any]) -> list[str]:
+    """What was trained to find causes, in one line for each device; parts that train nothing have no time."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for part in causes.values():
+        if "seconds" in part:
+            groups.setdefault(part["hardware"], []).append(part)
+    lines = []
+    for device, parts in groups.items():
+        runs = [run for part in parts for run in part["runs"]]
+        epochs, hours = sum(run["epochs_run"] for run in runs), sum(part["seconds"] for part in parts) / 3600
+        lines.append(f"| MNIST, causes | {device} | {len(runs):,} | {epochs:,} | {hours_text(hours)} |")
+    return lines
 
 
 def author_ratio(data: str, measured: Measured) -> float | None:

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,7 +66,7 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(
     quick = make_row(method="mae", hyper="", quick=True)
     content = written(page, tmp_path, *seeds, worse, quick)
     assert "| **97.6 ± 0.2** (3)<br>97.7 ± 0.2, −0.1 |" in line(content["results-head"], "LIMIT-L − S")
-    assert "| 87.0 ± 0.1 (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
+    assert "| 87.0 ± 0.1† (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
     assert "So far 4 runs in 1 minute fill 2 of the paper's 228 cells" in content["results-head"]
     assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
     assert "Standard deviations of single seeds are by 1000 bootstrap" in content["results-mnist"]
@@ -155,7 +156,7 @@ def test_the_best_of_the_methods_that_are_shown_is_bold(
 ) -> None:
     sampled = make_row(method="limit-l+s", hyper="beta=10 sigma=0.03", test_accuracy=0.978)
     content = written(page, tmp_path, make_row(), sampled)
-    assert "**97.6 ± 0.1**" in line(content["results-head"], "LIMIT-L − S")
+    assert "**97.6 ± 0.1†**" in line(content["results-head"], "LIMIT-L − S")
     assert "**97.6" not in content["results-mnist"]
 
 
@@ -233,6 +234,50 @@ def test_a_choice_within_the_error_of_validation_is_said_to_be_one(
     )
     assert "close call" not in written(page, tmp_path / "far", first, far)["results-agreement"]
     assert "close call" not in written(page, tmp_path / "alone", first)["results-agreement"]
+
+
+def test_narrow_choices_on_mnist_are_counted(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    rows = [make_row(), make_row(hyper="beta=3", validation_accuracy=0.197, test_accuracy=0.966)]
+    content = written(
+        page, tmp_path, *rows, make_row(p=0.5), make_row(p=0.5, hyper="beta=3", validation_accuracy=0.1)
+    )
+    assert (
+        "- Of 2 grids on MNIST, the value that validation puts second is within its standard error of the "
+        "first in 1. The test accuracies of the two are then 1.0 points apart in the median, 1.0 at most."
+        in content["results-agreement"]
+    )
+
+
+def test_cells_of_fewer_seeds_or_values_are_left_too(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    ce = {"method": "ce", "hyper": "", "gap_auc": None}
+    few = written(page, tmp_path, *(make_row(**ce, seed=seed) for seed in (0, 1)))["results-left"]
+    assert re.search(r"\| MNIST \| CE at uniform:0\.8/48000 \| 3 \| \d+ minutes? \|", few)
+    whole = written(page, tmp_path, *(make_row(**ce, seed=seed) for seed in (2, 3, 4)))["results-left"]
+    assert "fewer seeds or values" not in whole
+
+
+def test_time_of_causes_counts(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
+    append_rows(rows_path(tmp_path, "mnist"), [make_row()])
+    parts = {
+        "labels": {"seeds": []},
+        "norm": {"hardware": "h", "seconds": 120.0, "runs": [{"epochs_run": 30}, {"epochs_run": 4}]},
+    }
+    measured = replace(page.stored(tmp_path, ROOT / "results"), causes=parts)
+    assert "| MNIST, causes | h | 2 | 34 | 2 minutes |" in page.blocks(measured)["results-time"]
+
+
+def test_the_surest_detection_stands_beside_the_preferred(
+    page: ModuleType, tmp_path: Path, make_row: MakeRow
+) -> None:
+    sampled = make_row(
+        method="limit-l+s", hyper="beta=10 sigma=0.01", validation_accuracy=0.3, gap_auc=0.9991
+    )
+    said = written(page, tmp_path, sampled, make_row(), make_row(seed=1))["results-detection"]
+    assert "| LIMIT-L + S, β 10, σ 0.01 | 0.9991 (1) |" in said
+    assert "| LIMIT-L − S, β 10 | 0.9989 (2) |" in said
+    assert said.count("| MNIST |") == 2
 
 
 def test_time_is_compared_with_the_authors(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
@@ -360,10 +405,10 @@ def test_cells_with_more_seeds_are_counted_by_those_of_all_too(
     assert "- MNIST: 2 of the 2 cells of LIMIT" in said
     below = "LIMIT-L − S at uniform:0.8/48000: 95.00"
     assert f"all cells of a method have (LIMIT-L − S 0), 1 are; below: {below}" in said
-    assert "that chance explains" not in said
+    assert "allow to chance" not in said
     worse = [make_row(p=0.5, test_accuracy=0.5), make_row(p=0.89, test_accuracy=0.0)]
     said = written(page, tmp_path, *worse)["results-agreement"]
-    assert said.count("**More than the 2 that chance explains.**") == 1, "by equal seeds alone"
+    assert said.count("**More than the 2 that we allow to chance.**") == 1, "by equal seeds alone"
 
 
 def test_other_methods_below_or_above_the_paper_s_are_named(
@@ -374,10 +419,10 @@ def test_other_methods_below_or_above_the_paper_s_are_named(
     content = written(page, tmp_path, *rows, make_row(method="mae", hyper="", test_accuracy=0.99))
     said = next(text for text in content["results-agreement"].splitlines() if "other methods" in text)
     assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.00, −37.2, least 84.91." in said
-    assert said.endswith("1 are as far above the paper's: MAE at uniform:0.8/48000.")
+    assert said.endswith("As far above the paper's, 1: MAE at uniform:0.8/48000.")
     noisy = make_row(method="ce-gn", hyper="sigma=0.1", gap_auc=None, noise="none", p=0.0, test_accuracy=1.0)
     said = written(page, tmp_path, noisy)["results-agreement"]
-    assert "2 are as far above the paper's: CE + GN at uniform:0/48000; MAE at uniform:0.8/48000. CE" in said
+    assert "As far above the paper's, 2: CE + GN at uniform:0/48000; MAE at uniform:0.8/48000. CE" in said
     assert "CE + GN and CE + LN are not quite the author's" in said
 
 

@@ -80,4 +80,9 @@ class CellResult:
 
 def least_agreeing(paper: PaperFigure, seeds: int) -> float:
     """The paper's value − 2·√(s²/5 + s²/m) − 0.1: below it a mean over m seeds is unlikely to be the same."""
-    return paper.accuracy - 2 * paper.std * sqrt(1 / PAPER_SEEDS + 1 / seeds) - MARGIN
+    return paper.accuracy - tolerated(seeds) * paper.std - MARGIN
+
+
+def tolerated(seeds: int) -> float:
+    """How far a mean over so many seeds may be below the paper's, in the paper's standard deviations."""
+    return 2 * sqrt(1 / PAPER_SEEDS + 1 / seeds)

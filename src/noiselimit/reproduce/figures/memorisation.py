@@ -58,7 +58,7 @@ def _tasks(protocol: Protocol) -> list[Task]:
 
 
 def _adapted(protocol: Protocol) -> Protocol:
-    # Of shorter runs too, which none ends either: whatever their epochs, rows of a training have one key.
+    # One patience for shorter runs too, which it cannot end either: their rows have the whole run's key.
     return replace(protocol, network=NETWORK, epochs=min(EPOCHS, protocol.epochs), patience=EPOCHS)
 
 
@@ -107,18 +107,18 @@ def _draw(kept: Sequence[Kept]) -> str | None:
 def _caption(kept: Sequence[Kept]) -> str:
     shown = chosen(kept)
     entropy = uniform_noise_entropy(P, CLASSES)
-    said = ", ".join(
-        f"{name}{f' ({curves.row.hyper})' if curves.row.hyper else ''} "
-        f"{least_information(entropy, 1 - curves.train[-1], CLASSES):.2f} ({100 * curves.test[-1]:.1f} %)"
+    said = "; ".join(
+        f"{name}{f' ({curves.row.hyper})' if curves.row.hyper else ''} {100 * curves.train[-1]:.1f} %, "
+        f"{least_information(entropy, 1 - curves.train[-1], CLASSES):.2f} bits, {100 * curves.test[-1]:.1f} %"
         for name, curves in shown.items()
     )
     at_chance = [curves.row.hyper for curves in ended(kept) if curves.test[-1] < 2 / CLASSES]
     lost = f" At chance in the end: {', '.join(at_chance)}." if at_chance else ""
     return (
-        f"{trained_words(list(shown.values()))}, no early stopping. Bits per label, of {entropy:.2f}, that "
-        f"the last epoch's training error implies at least, and its test accuracy: {said}. Values in "
-        f"brackets were chosen by the noisy validation labels of the last epochs, among {len(kept)} "
-        f"runs.{lost} {SMOOTHING}"
+        f"{trained_words(list(shown.values()))}, no early stopping. In the last epoch, training accuracy "
+        f"({100 * (1 - P):.0f} % of the labels are right: more is memorised), the bits per label of "
+        f"{entropy:.2f} that this implies at least, and test accuracy: {said}. Values in brackets were "
+        f"chosen by the noisy validation labels of the last epochs, among {len(kept)} runs.{lost} {SMOOTHING}"
     )
 
 
