@@ -37,6 +37,17 @@ def generate() -> ModuleType:
     return module
 
 
+@pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("--no-dmeo", 2)])
+def test_help_and_misspelled_options_measure_nothing(
+    generate: ModuleType, monkeypatch: pytest.MonkeyPatch, argument: str, code: int
+) -> None:
+    for name in ("measure", "blocks", "documents"):
+        monkeypatch.setattr(generate, name, lambda name=name: pytest.fail(f"{name} was called"))
+    with pytest.raises(SystemExit) as ended:
+        generate.main([argument])
+    assert ended.value.code == code
+
+
 def test_figures_come_from_the_results(generate: ModuleType) -> None:
     content = generate.blocks()
     used = set()
