@@ -55,6 +55,15 @@ def test_an_out_that_cannot_be_written_to_is_told_of_too(command, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
+def test_without_a_folder_for_runs_none_is_made_for_results(command, tmp_path):
+    Path("taken").touch()
+    places = ("--out", "results/here", "--runs", "taken")
+    answer = command("reproduce", "mnist", "--quick", "--quiet", "--device", "cpu", *places)
+    assert (answer.code, answer.out) == (2, "")
+    assert "cannot write to folder taken" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -62,20 +71,26 @@ def test_an_out_that_cannot_be_written_to_is_told_of_too(command, tmp_path):
         (("mnist", "--methods", "limit"), "unknown method of this table 'limit'"),
         (("mnist", "--cells", "pair:0.4"), "has no cell 'pair:0.4'"),
         (("mnist", "--seeds", "a"), "seeds is 'a'"),
-        (("mnist", "--seeds=-1"), "give whole numbers ≥ 0"),
+        (("mnist", "--seeds=-1"), "--seeds is -1: give whole numbers ≥ 0"),
+        (("list", "--seeds=0,-1"), "--seeds is 0,-1: give whole numbers ≥ 0"),
         (("mnist", "--epochs", "0"), "epochs is 0"),
         (("mnist", "--budget-minutes", "nan"), "budget-minutes"),
+        (("mnist", "--quick", "--threads", "0"), "--threads is 0: give a whole number from 1 to 1024"),
+        (("mnist", "--quick", "--threads", "1025"), "--threads is 1025: give a whole number from 1 to 1024"),
         (("fano", "--seeds", "1"), "'fano' is a figure"),
+        (("fano", "--epochs", "3"), "--epochs is given, but nothing is trained for 'fano': leave it out"),
+        (("fano", "--budget-minutes", "5"), "--budget-minutes is given, but nothing is trained for 'fano'"),
         (("mnist", "--bench", "none.json"), "none.json is no file"),
         (("mnist", "--quiet"), "no data folder is named"),
         (("merge", "none.csv"), "there is no file or folder none.csv"),
     ],
 )
-def test_mistakes_are_one_sentence(command, arguments, complaint):
+def test_mistakes_are_one_sentence_and_leave_nothing(command, tmp_path, arguments, complaint):
     answer = command("reproduce", *arguments)
     assert answer.code == 2
     assert complaint in answer.err
     assert len(answer.err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
@@ -85,9 +100,12 @@ def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     content = json.loads(answer.out)
     assert (content["runs_trained"], content["runs_left"]) == (3, 0)
     assert [cell["method"] for cell in content["cells"]] == ["ce", "limit-l"]
+    assert {(cell["paper"] is None, cell["difference"], cell["meets"]) for cell in content["cells"]} == {
+        (False, None, None)
+    }
     again = command("reproduce", "mnist", *arguments, "--methods", "ce,limit-l")
     assert "mnist: 0 runs trained, 0 left." in again.out
-    assert "27.0 ± 3.8" in again.out
+    assert re.search(r"27\.0 ± 3\.8 +– ", again.out), "no difference: the paper's is of other data"
     path = tmp_path / "runs" / "reproduce-quick" / "mnist.csv"
     assert path.read_text().startswith(HEADER)
     merged = command("reproduce", "merge", path, "--out", "elsewhere", "--json")
@@ -96,6 +114,14 @@ def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     assert again.code == 0
     assert "mnist.csv: 0 added." in again.out
     assert again.out.endswith("Nothing was added.\n")
+
+
+def test_one_run_is_spoken_of_as_one(command):
+    arguments = ("reproduce", "mnist", "--quick", "--cells", "uniform:0.8/1000", "--methods", "ce")
+    how = ("--threads", "1", "--quiet", "--device", "cpu")
+    assert "\n1 of 1 runs is left" in command(*arguments, *how, "--plan").out
+    assert "mnist: 1 run trained, 0 left." in command(*arguments, *how).out
+    assert "0 of 1 runs are left" in command(*arguments, *how, "--plan").out
 
 
 def failed_row(rate):
@@ -130,6 +156,9 @@ def test_a_cell_of_which_all_runs_failed_is_shown_as_failed(command, tmp_path):
     runs = [["learning_rate=0.001", 0], ["learning_rate=0.0001", 0]]
     assert content["failed_cells"] == [{"problem": "uniform:0.8/1000", "method": "dmi", "failed_runs": runs}]
     assert content["cells"] == []
+    (place / "mnist.csv").write_text("\n".join([HEADER, failed_row("0.001"), ""]))
+    one = command(*arguments, "--budget-minutes", "0").out
+    assert "1 run failed in its first epoch and counts for nothing; it is not run again." in one
 
 
 def test_a_merged_row_of_another_patience_does_not_count(command, make_row):
@@ -143,7 +172,9 @@ def test_a_merged_row_of_another_patience_does_not_count(command, make_row):
     assert answer.code == 0
     content = json.loads(answer.out)
     assert content["runs_left"] == 4
-    assert [(cell["seeds"], cell["accuracy"]) for cell in content["cells"]] == [([0], pytest.approx(97.6))]
+    (cell,) = content["cells"]
+    assert (cell["seeds"], cell["accuracy"]) == ([0], pytest.approx(97.6))
+    assert (cell["difference"], cell["meets"]) == (pytest.approx(97.6 - 27.0), True)
 
 
 LEARNED = 80.0

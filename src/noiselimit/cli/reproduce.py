@@ -103,7 +103,8 @@ def run(
     seeds: Seeds = None,
     methods: Annotated[str | None, names("Methods of the table. [default: all]")] = None,
     cells: Annotated[
-        str | None, names("Problems of the table, such as uniform:0.8/10000, pair:0.4 or uniform. [default: all]")
+        str | None,
+        names("Problems of the table, such as uniform:0.8/10000, pair:0.4 or uniform. [default: all]"),
     ] = None,
     values: Annotated[
         str | None, names("Values of the grids, such as beta=10,beta=30. [default: all]")

@@ -39,13 +39,14 @@ def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
         print(json.dumps(_plain(wanted, ended, results, failed, drawn), indent=2))
         return 1 if ended.failed else 0
     if results or failed:
-        print_cells(results, failed)
+        print_cells(results, failed, quick=wanted.quick)
         if wanted.quick:
             print("A quick trial on other data: the paper's figures are beside it, not to compare with.")
     if drawn:
         print(f"drawn: {', '.join(drawn)}")
     of_them = f", {ended.failed} of them failed" if ended.failed else ""
-    print(f"{wanted.name}: {ended.rows} runs trained{of_them}, {ended.left} left.")
+    runs = "run" if ended.rows == 1 else "runs"
+    print(f"{wanted.name}: {ended.rows} {runs} trained{of_them}, {ended.left} left.")
     if ended.left and wanted.budget_minutes is not None and 60 * wanted.budget_minutes <= WORTH_BEGINNING:
         print("There was no time to train: give more than half a minute, or no --budget-minutes.")
     elif ended.left:
@@ -94,8 +95,9 @@ def _plain(
                 "failed_runs": result.failed,
                 "paper": None if result.paper is None else result.paper.accuracy,
                 "paper_std": None if result.paper is None else result.paper.std,
-                "difference": result.difference,
-                "meets": result.meets,
+                # A quick trial is on other data, so that it neither meets the paper's nor differs from it.
+                "difference": None if wanted.quick else result.difference,
+                "meets": None if wanted.quick else result.meets,
             }
             for result in results
         ],

@@ -15,7 +15,8 @@ def plan_lines(plan: "Plan", budget_minutes: float | None) -> list[str]:
     for cohort in plain_plan(plan, budget_minutes)["cohorts"]:
         fits = FITS[cohort["budget"]] if known else ""
         lines.append(f"{cohort['title']}: {_seconds(cohort['seconds'])}{fits}")
-    lines.append(f"{plan.missing} of {len(plan.tasks)} runs are left: {_seconds(plan.seconds)}")
+    are = "is" if plan.missing == 1 else "are"
+    lines.append(f"{plan.missing} of {len(plan.tasks)} runs {are} left: {_seconds(plan.seconds)}")
     if budget_minutes is not None and not known:
         lines.append("What fits into the budget is not known: name a file of 'noiselimit bench' by --bench.")
     if plan.protocol is not None and not plan.cells and plan.cohorts and plan.rows:

@@ -39,8 +39,13 @@ def print_states(states: Sequence["State"], speed: "Speed | None") -> None:
         )
 
 
-def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]) -> None:
-    """What was measured, one line for each cell; `failed` have runs, but no result."""
+def print_cells(
+    results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"], *, quick: bool = False
+) -> None:
+    """What was measured, one line for each cell; `failed` have runs, but no result.
+
+    A `quick` trial is on other data: it has no difference from the paper's.
+    """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -50,6 +55,7 @@ def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]
         table.add_column(name, justify="right")
     for result in results:
         paper, compared = result.paper, result.values_compared
+        difference = None if quick else result.shown_difference
         table.add_row(
             result.cell.problem,
             result.cell.method,
@@ -57,14 +63,16 @@ def print_cells(results: Sequence["CellResult"], failed: Mapping["Cell", "Runs"]
             str(len(result.seeds)),
             f"{result.accuracy:.1f} ± {result.std:.1f}",
             NONE if paper is None else paper.text,
-            NONE if result.shown_difference is None else f"{result.shown_difference:+.1f}",
+            NONE if difference is None else f"{difference:+.1f}",
             NONE if result.gap_auc is None else f"{result.gap_auc:.4f}",
         )
     for cell, runs in failed.items():
         table.add_row(cell.problem, cell.method, NONE, "0", f"failed ({len(runs)})", NONE, NONE, NONE)
     say(table)
     count = sum(len(result.failed) for result in results) + sum(map(len, failed.values()))
-    if count:
+    if count == 1:
+        print("1 run failed in its first epoch and counts for nothing; it is not run again.")
+    elif count:
         print(f"{count} runs failed in their first epoch and count for nothing; they are not run again.")
 
 

@@ -6,6 +6,7 @@ from functools import cache
 from noiselimit.data.examples import DataSet
 from noiselimit.data.sources import load_data
 from noiselimit.files import make_folder
+from noiselimit.locks import folder_lock
 from noiselimit.reproduce.budget import WORTH_BEGINNING
 from noiselimit.reproduce.call import Plan
 from noiselimit.reproduce.hearing import Way
@@ -45,10 +46,11 @@ def carry_out(
         download = wanted.download and not wanted.quick and not idle
         return load_data(protocol.source, wanted.data_dir, download, download_news)
 
-    if not idle:
-        load()  # what is wrong with the data is said before all else
-        make_folder(wanted.out)
-    finish_recorded(plan.tasks, protocol, wanted.out, way, load)
     if idle:
+        finish_recorded(plan.tasks, protocol, wanted.out, way, load)
         return Ended(left=plan.missing)
-    return run_cohorts(plan.cohorts, protocol, load(), wanted.out, way, tell)
+    data = load()  # what is wrong with the data is said before all else
+    with folder_lock(way.runs):  # of two folders that cannot both be written to, neither is left behind
+        make_folder(wanted.out)
+        finish_recorded(plan.tasks, protocol, wanted.out, way, load)
+        return run_cohorts(plan.cohorts, protocol, data, wanted.out, way, tell)

@@ -9,6 +9,9 @@ from noiselimit.errors import InputError, number, unknown
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.studies import STUDIES
 
+MOST_THREADS = 1024
+"""As `train` has it, which is asked only once there is something to train."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -41,6 +44,9 @@ class Wanted:
             if getattr(self, name) is not None:
                 option = "cells" if name == "problems" else name
                 raise InputError(f"{option} is given, but '{self.name}' is a figure: leave it out.")
+        for name in ("epochs", "budget_minutes") if self._trains_nothing else ():
+            if getattr(self, name):  # a budget of 0 asks for no more than that
+                raise InputError(f"{name} is given, but nothing is trained for '{self.name}': leave it out.")
         for name in ("epochs", "finalists"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -48,7 +54,13 @@ class Wanted:
         if self.budget_minutes is not None:
             number("budget_minutes", self.budget_minutes, at_least=0.0)
         if self.seeds is not None and any(seed < 0 for seed in self.seeds):
-            raise InputError(f"seeds has {min(self.seeds)}: give whole numbers ≥ 0.")
+            raise InputError(f"seeds is {','.join(map(str, self.seeds))}: give whole numbers ≥ 0.")
+        if self.threads is not None and not 1 <= self.threads <= MOST_THREADS:
+            raise InputError(f"threads is {self.threads}: give a whole number from 1 to {MOST_THREADS}.")
+
+    @property
+    def _trains_nothing(self) -> bool:
+        return self.name in FIGURES and FIGURES[self.name].data is None
 
     def runs_folder(self, data: str) -> Path:
         """Where runs of this data set are being trained."""
