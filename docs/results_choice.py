@@ -10,6 +10,7 @@ from results_numbers import Measured, mean_percent, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.cells import cell_rows
+from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 
@@ -21,7 +22,8 @@ def grid_of(result: CellResult, measured: Measured) -> dict[str, list[ResultRow]
         own = [row for row in rows if row.has_result and row.seed in result.compared_seeds]
         if len(own) == len(result.compared_seeds):
             found[value] = sorted(own, key=lambda row: row.seed)
-    return dict(sorted(found.items(), key=lambda one: -mean_percent(one[1], "validation_accuracy")))
+    ranking = compare(found)
+    return {value: found[value] for value in (ranking.ranked if ranking else ())}
 
 
 def in_sight(result: CellResult) -> tuple[float, float]:
