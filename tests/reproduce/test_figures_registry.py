@@ -117,10 +117,10 @@ def test_memorisation_shows_the_value_that_is_best_in_the_end(make_row: MakeRow)
 def test_the_caption_counts_the_bits_that_training_accuracy_implies(make_row: MakeRow) -> None:
     row = make_row(network="mlp-4x512", method="ce", hyper="")
     memorised = MEMORISATION.caption([Kept(row, "2000 9000/1000 1000/1000 1000")])
-    assert "cross-entropy 2.47 (10.0 %)" in memorised
+    assert "cross-entropy 90.0 %, 2.47 bits, 10.0 %" in memorised
     assert "implies at least" in memorised
     right = MEMORISATION.caption([Kept(row, "1000 2000/1000 9000/1000 2000")])
-    assert "cross-entropy 0.00 (90.0 %)" in right
+    assert "cross-entropy 20.0 %, 0.00 bits, 90.0 %" in right
     assert "chance" not in right
 
 
