@@ -2,6 +2,9 @@
 
 import os
 
+MOST_THREADS = 1024
+"""More is a slip of the finger."""
+
 
 def available_cores() -> int:
     """Cores this process may use."""

@@ -33,7 +33,7 @@ from noiselimit.data.lazy import LazyInputs
 from noiselimit.errors import InputError
 from noiselimit.files import clear_leftovers
 from noiselimit.locks import folder_lock
-from noiselimit.machine import available_cores
+from noiselimit.machine import MOST_THREADS, available_cores
 from noiselimit.networks import Role
 from noiselimit.runs.averaged import require_averaged
 from noiselimit.runs.folder import load_run, write_run
@@ -96,7 +96,10 @@ def train(
     pace = find_pace(kernels, graphs, where)
     bound = [bind(spec, data, fast_precision(where)) for spec in given]
     cores = available_cores() if threads is None else threads
-    for name, value, most in (("threads", cores, 1024), ("threads_per_block", threads_per_block, cores)):
+    for name, value, most in (
+        ("threads", cores, MOST_THREADS),
+        ("threads_per_block", threads_per_block, cores),
+    ):
         if not isinstance(value, int) or not 1 <= value <= most:
             raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
     folder = Path(out) if out is not None else None

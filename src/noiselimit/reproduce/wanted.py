@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from noiselimit.errors import InputError, number, unknown
+from noiselimit.machine import MOST_THREADS
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.studies import STUDIES
-
-MOST_THREADS = 1024
-"""As `train` has it, which is asked only once there is something to train."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,7 @@ class Wanted:
             number("budget_minutes", self.budget_minutes, at_least=0.0)
         if self.seeds is not None and any(seed < 0 for seed in self.seeds):
             raise InputError(f"seeds is {','.join(map(str, self.seeds))}: give whole numbers ≥ 0.")
+        # `train` asks that too, but only once there is something to train.
         if self.threads is not None and not 1 <= self.threads <= MOST_THREADS:
             raise InputError(f"threads is {self.threads}: give a whole number from 1 to {MOST_THREADS}.")
 
