@@ -1,11 +1,12 @@
 """What docs/results.md is made of: everything measured so far, cell by cell, and what is left."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+import measure_causes
 
 from noiselimit.reproduce.cell_result import CellResult, Runs
 from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs, grid_values
@@ -69,14 +70,13 @@ def stored(place: Path = PLACE, results: Path = RESULTS) -> Measured:
                 found[cell] = result
             elif runs := failed_runs(cell_rows(cell, rows[study.data])):
                 failed[cell] = runs
-    causes = results / "causes.json"
     return Measured(
         rows,
         found,
         failed,
         _of_figures(rows, place),
         find_speed("cuda", [results]),
-        json.loads(causes.read_text("utf-8")) if causes.exists() else {},
+        measure_causes.stored(results / "causes.json"),
     )
 
 

@@ -21,7 +21,7 @@ ByValue = Mapping[str, Sequence[ResultRow]]
 def screens(results: Sequence[CellResult], measured: Measured) -> list[str]:
     """A table for each cell of which values were left out, or had fewer epochs than the chosen one."""
     return [
-        "\n".join(_screen(result, _by_limit(result, measured.rows[result.cell.data]), measured)).rstrip()
+        _screen(result, _by_limit(result, measured.rows[result.cell.data]), close_call(result, measured))
         for result in results
         if result.is_screened or result.values_run < result.values
     ]
@@ -37,7 +37,8 @@ def _by_limit(result: CellResult, rows: Sequence[ResultRow]) -> dict[int, ByValu
     return {limit: by_value for limit, by_value in found.items() if by_value}
 
 
-def _screen(result: CellResult, limits: Mapping[int, ByValue], measured: Measured) -> list[str]:
+def _screen(result: CellResult, limits: Mapping[int, ByValue], close: str) -> str:
+    """`close`: what is to be said of a narrow choice."""
     shown = [
         value
         for value in grid_values(result.cell, protocol_for(result.cell.data))
@@ -53,7 +54,7 @@ def _screen(result: CellResult, limits: Mapping[int, ByValue], measured: Measure
     for limit, own in limits.items():
         cells = [_cell(own[value]) if value in own else "" for value in shown]
         lines.append(f"| {limit} epochs | " + " | ".join(cells) + " |")
-    return [*lines, "", " ".join(filter(None, [close_call(result, measured), *_lesson(result, limits)]))]
+    return "\n".join([*lines, "", " ".join(filter(None, [close, *_lesson(result, limits)]))]).rstrip()
 
 
 def _cell(rows: Sequence[ResultRow]) -> str:
