@@ -27,6 +27,14 @@ settings.load_profile("untimed")
 torch.set_num_threads(1)  # two threads that wait for each other beside a busy process run ten times slower
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name tests by the length of bytes, not the bytes: gzip's hold the second in which they were made.
+
+    Processes that collect in different seconds would find different tests, and run none.
+    """
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture
 def document_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     """Import a module of docs/ by its name: that folder is no package."""

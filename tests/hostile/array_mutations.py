@@ -94,10 +94,12 @@ def change_gzip(content: bytes, random: Random) -> bytes:
     inner = gzip.decompress(content)
     kind = random.randrange(6)
     if kind == 0:
-        return content + random.choice((content, b"garbage", b"\0" * 8, gzip.compress(b"\0" * 10**6)))
+        return content + random.choice(
+            (content, b"garbage", b"\0" * 8, gzip.compress(b"\0" * 10**6, mtime=0))
+        )
     if kind == 1:
-        return gzip.compress(inner + b"\0" * random.choice((1, 1000, 10**7)))
-    return gzip.compress(damaged(inner, (), random), random.choice((1, 9)))
+        return gzip.compress(inner + b"\0" * random.choice((1, 1000, 10**7)), mtime=0)
+    return gzip.compress(damaged(inner, (), random), random.choice((1, 9)), mtime=0)
 
 
 def change_safetensors(content: bytes, random: Random) -> bytes:
