@@ -94,16 +94,19 @@ def spent(measured: Measured) -> str:
 
 
 def _of_causes(causes: Mapping[str, Any]) -> list[str]:
-    """What was trained to find causes, in one line for each device; parts that train nothing have no time."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    """What was trained to find causes, by device; parts whose seconds were not kept have their own line."""
+    groups: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
     for part in causes.values():
-        if "seconds" in part:
-            groups.setdefault(part["hardware"], []).append(part)
+        if "runs" in part:
+            groups.setdefault((part["hardware"], "seconds" in part), []).append(part)
     lines = []
-    for device, parts in groups.items():
+    for (device, timed), parts in groups.items():
         runs = [run for part in parts for run in part["runs"]]
-        epochs, hours = sum(run["epochs_run"] for run in runs), sum(part["seconds"] for part in parts) / 3600
-        lines.append(f"| MNIST, causes | {device} | {len(runs):,} | {epochs:,} | {hours_text(hours)} |")
+        spent = "not kept | not kept"
+        if timed:
+            epochs = sum(run["epochs_run"] for run in runs)
+            spent = f"{epochs:,} | {hours_text(sum(part['seconds'] for part in parts) / 3600)}"
+        lines.append(f"| MNIST, causes | {device} | {len(runs):,} | {spent} |")
     return lines
 
 

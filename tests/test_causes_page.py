@@ -33,6 +33,7 @@ def test_tables_show_what_validation_chose(
             "noise": noise_to_json(spec.noise),
             "method": spec.method,
             "value": value,
+            "seed": spec.seed,
             "batch_size": spec.batch_size,
             "validation_accuracy": 0.5 if value in (1e-4, 30.0) else 0.4,
             "test_accuracy": {1e-4: 0.7, 30.0: 0.2}.get(value, 0.9) + 0.01 * spec.seed,
@@ -54,10 +55,15 @@ def test_tables_show_what_validation_chose(
     assert f"| CE at uniform:0.8/10000 | {ce} | 69.9 ± 2.6 |" in block
     assert "FW at" not in block, "what was not measured has no line"
     assert "Of these 9, 6 with batches of 64, 6 with 128, 6 with 256 are at or above" in block
-    assert "| as in the tables |  |  |  |  |  | 13.0 (19.80) |  |  | 13.0 | 13.0 ± 1.4 (β 10) |" in block
+    assert "| as in the tables |  |  |  |  |  | 13.0 (19.80) |  |  | 13.0 |  | 13.0 ± 1.4 (β 10) |" in block
     nine, two = "90.5 (40.00)", "20.5 (50.00)"
     cells = " | ".join([*[nine] * 6, two, nine])
-    assert f"| no early stopping | {cells} | 81.8 | 20.5 ± 0.7 (β 30) |" in block
+    assert f"| no early stopping | {cells} | 81.8 | +68.8 ± 0.5 | 20.5 ± 0.7 (β 30) |" in block
+    assert (
+        "1 of the 1 changes (no early stopping) is more than two standard errors from the tables'." in block
+    )
+    assert "What validation chooses has 13.0 to 20.5 by row, the best β of a row, which" in block
+    assert "could tell, 13.0 to 90.5, and the paper 28.6 ± 4.0:" in block
     assert block.endswith(
         "Not measured yet: `python docs/measure_causes.py labels schedule weights norm --data-dir DIR`."
     )

@@ -263,9 +263,12 @@ def test_time_of_causes_counts(page: ModuleType, tmp_path: Path, make_row: MakeR
     parts = {
         "labels": {"seeds": []},
         "norm": {"hardware": "h", "seconds": 120.0, "runs": [{"epochs_run": 30}, {"epochs_run": 4}]},
+        "patience": {"hardware": "h", "runs": [{}]},
     }
     measured = replace(page.stored(tmp_path, ROOT / "results"), causes=parts)
-    assert "| MNIST, causes | h | 2 | 34 | 2 minutes |" in page.blocks(measured)["results-time"]
+    block = page.blocks(measured)["results-time"]
+    assert "| MNIST, causes | h | 2 | 34 | 2 minutes |" in block
+    assert "| MNIST, causes | h | 1 | not kept | not kept |" in block
 
 
 def test_the_surest_detection_stands_beside_the_preferred(
