@@ -9,6 +9,7 @@ from advantage import advantage
 from measure_causes import CHANGED, CHANGES, FEW, SIZES
 from results_choice import standard_error
 from results_numbers import signed
+from scipy.stats import t as student
 from spread import spread_text
 
 from noiselimit.reproduce.cell_result import least_agreeing
@@ -19,11 +20,8 @@ from noiselimit.reproduce.rows import ResultRow
 
 def block(results: Mapping[str, Any], rows: Sequence[ResultRow]) -> str:
     """The measurements as Markdown, beside the tables' rows, and what was not measured yet."""
-    parts = [
-        say(results[name])
-        for name, say in {"labels": _labels, "batches": _batches}.items()
-        if name in results
-    ]
+    parts = [_labels(results["labels"], rows)] if "labels" in results else []
+    parts += [_batches(results["batches"])] if "batches" in results else []
     changed = {part: results[part] for part in CHANGES if part in results}
     parts += [_changes(changed, rows)] if changed else []
     missing = [name for name in ("labels", "batches", *CHANGES) if name not in results]
@@ -45,21 +43,31 @@ def command_of(*parts: str) -> str:
     return f"`python docs/measure_causes.py {' '.join(parts)} --data-dir DIR`"
 
 
-def _labels(results: dict[str, Any]) -> str:
+def _labels(results: dict[str, Any], rows: Sequence[ResultRow]) -> str:
     p, classes, seeds = results["p"], results["classes"], results["seeds"]
     lines = [
         f"**The draw of the noise.** With p = {p:g} a label is right with probability {1 - p:.4f} and any "
         f"one of the others with {p / (classes - 1):.4f}: only the difference, "
         f"{100 * advantage(1 - p, classes):.2f} points, can be learned or seen in validation. How much of it "
-        f"each seed's labels have, for n = {results['n']:,}:",
+        f"each seed's labels have, for n = {results['n']:,}, and what becomes of it:",
         "",
         "| seed | " + " | ".join(str(one["seed"]) for one in seeds) + " |",
         "| --- |" + " ---: |" * len(seeds),
     ]
-    for name in ("train", "validation"):
-        points = [100 * advantage(one[name], classes) for one in seeds]
-        lines.append(f"| {name}, points | " + " | ".join(f"{point:.2f}" for point in points) + " |")
-    return "\n".join([*lines, "", f"By {command_of('labels')}."])
+    points = {
+        name: [100 * advantage(one[name], classes) for one in seeds] for name in ("train", "validation")
+    }
+    for name, own in points.items():
+        lines.append(f"| {name}, points | " + " | ".join(f"{point:.2f}" for point in own) + " |")
+    tests = _by_seed({"runs": [_as_run(row) for row in _of_tables(rows, [one["seed"] for one in seeds])]})
+    if tests:
+        cells = [f"{tests[one['seed']]:.1f}" if one["seed"] in tests else "" for one in seeds]
+        lines.append(f"| {LABELS[CHANGED.method]}, mean over β, test % | " + " | ".join(cells) + " |")
+    learnable = dict(zip((one["seed"] for one in seeds), points["train"], strict=True))
+    verdict = ""
+    if len(tests) > 1 and sorted(tests, key=learnable.__getitem__) == sorted(tests, key=tests.__getitem__):
+        verdict = " By what there is to learn and by what was learned, seeds are in the same order."
+    return "\n".join([*lines, "", f"By {command_of('labels')}.{verdict}"])
 
 
 def _batches(results: dict[str, Any]) -> str:
@@ -72,8 +80,11 @@ def _batches(results: dict[str, Any]) -> str:
     ]
     agreeing: dict[int, int] = dict.fromkeys(SIZES, 0)
     measured = {(run["n"], run["noise"], run["method"]) for run in results["runs"]}
-    problems = [(n, p, method) for (n, p), methods in FEW.items() for method in methods]
-    problems = [(n, p, method) for n, p, method in problems if (n, f"uniform:{p:g}", method) in measured]
+    wanted_problems = [(n, p, method) for (n, p), methods in FEW.items() for method in methods]
+    problems = [one for one in wanted_problems if (one[0], f"uniform:{one[1]:g}", one[2]) in measured]
+    missing = [
+        f"{LABELS[m]} at uniform:{p:g}/{n}" for n, p, m in wanted_problems if (n, p, m) not in problems
+    ]
     for n, p, method in problems:
         wanted = {"n": n, "noise": f"uniform:{p:g}", "method": method}
         own = [next(iter(by_value(results, **wanted, batch_size=size).values())) for size in SIZES]
@@ -90,7 +101,8 @@ def _batches(results: dict[str, Any]) -> str:
         "cells depend on details, and not what the paper's runs did. With 256 these are the tables' runs "
         "once more, in other cohorts: how far they are from the tables' figures is what rounding does."
     )
-    return "\n".join([*lines, "", verdict, "", _how("batches", results)])
+    not_run = f" Not run yet: {', '.join(missing)}." if missing else ""
+    return "\n".join([*lines, "", verdict, "", _how({"batches": results}) + not_run])
 
 
 SAID = {
@@ -100,6 +112,10 @@ SAID = {
     "norm": "batch-norm on the predictor's 128 units",
 }
 """Part → what it changes."""
+
+
+SURE = 0.95
+"""How often an interval should have the difference in it."""
 
 
 def _changes(changed: dict[str, dict[str, Any]], rows: Sequence[ResultRow]) -> str:
@@ -112,7 +128,7 @@ def _changes(changed: dict[str, dict[str, Any]], rows: Sequence[ResultRow]) -> s
     lines = [
         f"**What else might lower {LABELS[CHANGED.method]} at {CHANGED.problem}.** Test accuracy in % of "
         "every β, in brackets its noisy validation, by which one is chosen; differences of the mean over β "
-        "from the tables', with the standard error over seeds:",
+        f"from the tables', with {100 * SURE:.0f} % intervals over seeds:",
         "",
         "| | " + " | ".join(f"β {beta:g}" for beta in betas) + " | mean of these | difference | chosen |",
         "| --- |" + " ---: |" * (len(betas) + 3),
@@ -123,8 +139,8 @@ def _changes(changed: dict[str, dict[str, Any]], rows: Sequence[ResultRow]) -> s
         differences = [means[seed] - beside[seed] for seed in means if seed in beside]
         difference = ""
         if table[name] is not usual and len(differences) > 1:
-            mean, error = fmean(differences), stdev(differences) / math.sqrt(len(differences))
-            difference, apart[name] = f"{signed(mean)} ± {error:.1f}", abs(mean) > 2 * error
+            mean, width = fmean(differences), _half_width(differences)
+            difference, apart[name] = f"{signed(mean)} ± {width:.1f}", (mean, width)
         choice = next(iter(values))
         cells = [
             *(_both(values[beta]) if beta in values else "" for beta in betas),
@@ -134,18 +150,25 @@ def _changes(changed: dict[str, dict[str, Any]], rows: Sequence[ResultRow]) -> s
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     verdict = f"{_verdict(apart)} {_of_choice(list(grids.values()), first)}"
-    return "\n".join([*lines, "", verdict.strip(), "", _how(" ".join(changed), first)])
+    return "\n".join([*lines, "", verdict.strip(), "", _how(changed)])
 
 
-def _verdict(apart: Mapping[str, bool]) -> str:
+def _half_width(values: Sequence[float]) -> float:
+    """Of the interval around their mean that Student's t gives."""
+    return float(student.ppf((1 + SURE) / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
+
+
+def _verdict(apart: Mapping[str, tuple[float, float]]) -> str:
     """Which changes do something, in the mean over the grid, which no choice blurs."""
     if not apart:
         return ""
-    found = [name for name, far in apart.items() if far]
-    which = f"{len(found)} of the {len(apart)}" if found else f"None of the {len(apart)}"
-    names = f" ({'; '.join(found)})" if found else ""
-    verb = "is" if len(found) < 2 else "are"
-    return f"{which} changes{names} {verb} more than two standard errors from the tables'."
+    found = [name for name, (mean, width) in apart.items() if abs(mean) > width]
+    widths = [width for _, width in apart.values()]
+    said = f"Beyond chance: {'; '.join(found)}." if found else f"None of the {len(apart)} is beyond chance,"
+    return (
+        f"{said} {'With' if found else 'but with'} so few seeds effects of less than {min(widths):.1f} to "
+        f"{max(widths):.1f} points would not be seen."
+    )
 
 
 def _of_choice(grids: Sequence[Mapping[float, Sequence[dict[str, Any]]]], measured: dict[str, Any]) -> str:
@@ -190,10 +213,14 @@ def _as_run(row: ResultRow) -> dict[str, Any]:
     }
 
 
-def _how(part: str, results: dict[str, Any]) -> str:
-    return (
-        f"Means ± standard deviations over seeds {', '.join(map(str, results['seeds']))}, at most "
-        f"{results['epochs']} epochs; {results['hardware']}, by {command_of(part)}."
+def _how(parts: Mapping[str, dict[str, Any]]) -> str:
+    """By what the parts were measured, those that were measured alike in one sentence."""
+    alike: dict[str, list[str]] = {}
+    for part, results in parts.items():
+        how = f"seeds {', '.join(map(str, results['seeds']))}, at most {results['epochs']} epochs; "
+        alike.setdefault(how + results["hardware"], []).append(part)
+    return " ".join(
+        f"Means ± standard deviations over {how}, by {command_of(*own)}." for how, own in alike.items()
     )
 
 

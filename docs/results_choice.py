@@ -73,7 +73,7 @@ def close_call(result: CellResult, measured: Measured) -> str:
         return ""
     return (
         f"Validation prefers {value_text(result.hyper)} to {value_text(second.value)} by "
-        f"{second.behind:.2f} points, less than the standard error of {error:.2f}; with "
+        f"{second.behind:.2f} points, less than the standard error of {error:.2f} of one accuracy; with "
         f"{value_text(second.value)} the test accuracy is {second.accuracy:.1f}."
     )
 
@@ -86,7 +86,7 @@ def how_sure(results: Sequence[CellResult], measured: Measured) -> str:
         return ""
     apart = [abs(second.accuracy - second.chosen_accuracy) for second in close]
     return (
-        f"- Of {len(seconds)} grids on MNIST, the value that validation puts second is within its standard "
-        f"error of the first in {len(close)}. The test accuracies of the two are then {median(apart):.1f} "
-        f"points apart in the median, {max(apart):.1f} at most."
+        f"- Of {len(seconds)} grids on MNIST, the value that validation puts second is within the "
+        f"standard error of one accuracy of the first in {len(close)}. The test accuracies of the two are "
+        f"then {median(apart):.1f} points apart in the median, {max(apart):.1f} at most."
     )

@@ -11,10 +11,11 @@ import measure_causes
 from noiselimit.reproduce.cell_result import CellResult, Runs
 from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs, grid_values
 from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.protocol import protocol_for
-from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.rows import ResultRow, RowKey
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.speed import Speed, find_speed
 from noiselimit.reproduce.studies import STUDIES, Cell
@@ -39,6 +40,8 @@ class Measured:
     """Cells of which runs failed and none came to a result → these runs."""
     figure_rows: Sequence[ResultRow]
     """Of runs that were made for figures alone."""
+    curves: Mapping[tuple[RowKey, int], Curves]
+    """A run's key and the epochs it was allowed → its accuracies, where they were kept."""
     speed: Speed | None
     causes: Mapping[str, Any]
     """Part → what docs/measure_causes.py measured."""
@@ -75,6 +78,7 @@ def stored(place: Path = PLACE, results: Path = RESULTS) -> Measured:
         found,
         failed,
         _of_figures(rows, place),
+        _curves(place),
         find_speed("cuda", [results]),
         measure_causes.stored(results / "causes.json"),
     )
@@ -87,6 +91,11 @@ def _of_figures(rows: Mapping[str, Sequence[ResultRow]], place: Path) -> list[Re
     kept = [one.row for kind in kinds for one in read_kept(kept_file(place, kind)) if not one.row.quick]
     each = {(row.key, row.epochs): row for row in kept}
     return [row for key, row in each.items() if key not in of_tables]
+
+
+def _curves(place: Path) -> dict[tuple[RowKey, int], Curves]:
+    kept = (one for one in read_kept(kept_file(place, KIND)) if not one.row.quick)
+    return {(one.row.key, one.row.epochs): read_curves(one) for one in kept}
 
 
 def left_to_run(cells: Sequence[Cell], measured: Measured) -> tuple[int, float | None]:

@@ -15,6 +15,8 @@ from noiselimit.reproduce.rows import ResultRow
 
 NEAR_THE_END = 0.9
 """A best epoch after this share of those allowed: more of them might have done better."""
+LONG = 0.5
+"""A run that was allowed this share of the longest one's epochs is no mere screen."""
 ByValue = Mapping[str, Sequence[ResultRow]]
 
 
@@ -66,7 +68,7 @@ def _cell(rows: Sequence[ResultRow]) -> str:
 def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
     """Whether the shortest runs alone would have chosen the same, and what speaks for still longer ones."""
     chosen = value_text(result.hyper)
-    said = _misled(result, limits)
+    said = [*_misled(result, limits), *_drawn_again(result, limits)]
     for value in _neighbours(result):
         had = _longest(value, limits)
         if had is None or not had.serves(result.epochs):
@@ -87,6 +89,27 @@ def _misled(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
         return []
     first, chosen = value_text(preferred.ranked[0]), value_text(result.hyper)
     return [f"After {shortest} epochs validation prefers {first}, in the end {chosen}."]
+
+
+def _drawn_again(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
+    """What a long run of the chosen value before the one that counts would have meant for the choice."""
+    own = [limit for limit in limits if result.hyper in limits[limit]]
+    before = [limit for limit in own if LONG * max(own) <= limit < max(own)]
+    if not before:
+        return []
+    last = max(before)
+    longest = {value: own[value] for _, own in sorted(limits.items()) for value in own}
+    ranking = compare({**longest, result.hyper: limits[last][result.hyper]})
+    chosen = value_text(result.hyper)
+    said = f"The runs of {chosen} are separate ones: the longer does not go on with the shorter."
+    if ranking is not None and ranking.ranked[0] != result.hyper:
+        other = ranking.ranked[0]
+        accuracy = mean_percent(longest[other], "test_accuracy")
+        said += (
+            f" By that of {last} epochs validation would have preferred {value_text(other)}, with a test "
+            f"accuracy of {accuracy:.1f}."
+        )
+    return [said]
 
 
 def _longest(value: str, limits: Mapping[int, ByValue]) -> ResultRow | None:

@@ -21,9 +21,9 @@ HEAD: dict[Problem, str] = {
 }
 HEAD_METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
 KEY = (
-    "Measured test accuracy in % ± standard deviation (seeds), in bold the best of those run in a column; "
-    "below it the paper's and the difference. A dot: not run yet; failed: no run of it came to a result. "
-    "†: of one seed, by bootstrap of the test examples alone."
+    "Measured test accuracy in % ± standard deviation (seeds), in bold the best of those run in a column, "
+    "however little it is ahead; below it the paper's and the difference. A dot: not run yet; failed: no run "
+    "of it came to a result. †: of one seed, by bootstrap of the test examples alone."
 )
 NOTHING, FAILED = "·", "failed"
 
@@ -46,11 +46,13 @@ def _so_far(measured: Measured) -> str:
         f"{ratio:.0f} × ({NAMES[data]})" for data in AUTHORS if (ratio := author_ratio(data, measured))
     )
     slower = (
-        f" Where the author's code was timed, one run at a time, it takes {ratios} as long" if ratios else ""
+        f" For runs of LIMIT the author's code, timed one run at a time, takes {ratios} as long"
+        if ratios
+        else ""
     )
     return (
-        f"So far {runs:,} runs in {hours_text(seconds / 3600)} fill {len(measured.results)} of the paper's "
-        f"{cells} cells.{slower} ([details](#how-long-it-took))."
+        f"So far {runs:,} runs in {hours_text(seconds / 3600)}, figures and causes aside, fill "
+        f"{len(measured.results)} of the paper's {cells} cells.{slower} ([details](#how-long-it-took))."
     )
 
 
@@ -116,6 +118,7 @@ def _cell(cell: Cell, measured: Measured, best: float | None) -> str:
     if result is None:
         return f"{FAILED if cell in measured.failed else NOTHING}<br>{printed}" if printed else ""
     own = f"{result.accuracy:.1f} ± {result.std:.1f}{'†' if result.std_by == 'bootstrap' else ''}"
-    own = f"**{own}**" if result.accuracy == best else own
+    is_best = best is not None and f"{result.accuracy:.1f}" == f"{best:.1f}"
+    own = f"**{own}**" if is_best else own
     below = "" if result.shown_difference is None else f"{printed}, {signed(result.shown_difference)}"
     return f"{own} ({len(result.seeds)})<br>{below}"

@@ -67,7 +67,10 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(
     content = written(page, tmp_path, *seeds, worse, quick)
     assert "| **97.6 ± 0.2** (3)<br>97.7 ± 0.2, −0.1 |" in line(content["results-head"], "LIMIT-L − S")
     assert "| 87.0 ± 0.1† (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
-    assert "So far 4 runs in 1 minute fill 2 of the paper's 228 cells" in content["results-head"]
+    assert (
+        "So far 4 runs in 1 minute, figures and causes aside, fill 2 of the paper's 228 cells"
+        in content["results-head"]
+    )
     assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
     assert "Standard deviations of single seeds are by 1000 bootstrap" in content["results-mnist"]
     assert (
@@ -229,9 +232,20 @@ def test_a_choice_within_the_error_of_validation_is_said_to_be_one(
     content = written(page, tmp_path / "near", first, near)
     assert "89.9 %, wanted 89.5 %. The value of β was a close call" in content["results-agreement"]
     assert (
-        "Validation prefers β 10 to β 3 by 0.03 points, less than the standard error of 0.41; with β 3 the "
-        "test accuracy is 88.6." in content["results-cifar10"]
+        "Validation prefers β 10 to β 3 by 0.03 points, less than the standard error of 0.41 of one "
+        "accuracy; with β 3 the test accuracy is 88.6." in content["results-cifar10"]
     )
+    again = make_row(**pair, epochs=311, validation_accuracy=0.7882, test_accuracy=0.888)
+    anew = written(page, tmp_path / "anew", first, near, again)["results-cifar10"]
+    assert (
+        "The runs of β 10 are separate ones: the longer does not go on with the shorter. By that of 311 "
+        "epochs validation would have preferred β 3, with a test accuracy of 88.6." in anew
+    )
+    assert (
+        "would have preferred" not in written(page, tmp_path / "sure", first, far, again)["results-cifar10"]
+    )
+    brief = make_row(**pair, epochs=8, epochs_run=8, best_epoch=8, validation_accuracy=0.5, test_accuracy=0.6)
+    assert "separate" not in written(page, tmp_path / "brief", first, near, brief)["results-cifar10"]
     assert "close call" not in written(page, tmp_path / "far", first, far)["results-agreement"]
     assert "close call" not in written(page, tmp_path / "alone", first)["results-agreement"]
 
@@ -242,9 +256,9 @@ def test_narrow_choices_on_mnist_are_counted(page: ModuleType, tmp_path: Path, m
         page, tmp_path, *rows, make_row(p=0.5), make_row(p=0.5, hyper="beta=3", validation_accuracy=0.1)
     )
     assert (
-        "- Of 2 grids on MNIST, the value that validation puts second is within its standard error of the "
-        "first in 1. The test accuracies of the two are then 1.0 points apart in the median, 1.0 at most."
-        in content["results-agreement"]
+        "- Of 2 grids on MNIST, the value that validation puts second is within the standard error of one "
+        "accuracy of the first in 1. The test accuracies of the two are then 1.0 points apart in the median, "
+        "1.0 at most." in content["results-agreement"]
     )
 
 
@@ -304,7 +318,9 @@ def test_runs_that_trained_alone_have_their_own_seconds(
 def test_time_has_runs_that_only_figures_keep(page: ModuleType, tmp_path: Path, make_row: MakeRow) -> None:
     alone = make_row(network="mlp-4x512", epochs_run=150, seconds=7200.0)
     keep(kept_file(tmp_path, "curves"), [Kept(make_row(), "1/2"), Kept(alone, "1/2")])
-    keep(kept_file(tmp_path, "histograms"), [Kept(alone, "1/2"), Kept(make_row(quick=True, seed=3), "1/2")])
+    counts = "/".join([" ".join(["0"] * 40)] * 4)
+    of_histograms = [Kept(alone, counts), Kept(make_row(quick=True, seed=3), counts)]
+    keep(kept_file(tmp_path, "histograms"), of_histograms)
     said = written(page, tmp_path, make_row())["results-time"]
     assert "| MNIST | NVIDIA H200 | 1 | 200 | 1 minute |" in said
     assert "| MNIST, figures alone | NVIDIA H200 | 1 | 150 | 2.0 hours |" in said
@@ -442,8 +458,8 @@ def test_the_page_opens_with_the_time_that_the_author_s_code_takes(
     page: ModuleType, tmp_path: Path, make_row: MakeRow
 ) -> None:
     pair = make_row(epochs_run=100, seconds=2.6)  # 2.6 s an epoch there
-    assert "it takes 100 × (MNIST) as long" in written(page, tmp_path, pair)["results-head"]
+    assert "takes 100 × (MNIST) as long" in written(page, tmp_path, pair)["results-head"]
     single = make_row(method="ce", hyper="", gap_auc=None, epochs_run=200, seconds=2.6)
-    assert "it takes 100 × (MNIST) as long" in written(page, tmp_path, single)["results-head"], (
+    assert "takes 100 × (MNIST) as long" in written(page, tmp_path, single)["results-head"], (
         "a network counts as much as another"
     )
