@@ -3,12 +3,19 @@
 import math
 from datetime import datetime
 
+from noiselimit.networks import NETWORKS
+from noiselimit.networks.dotted import is_dotted
 from noiselimit.reproduce.protocol import GRIDS, protocol_for
 from noiselimit.reproduce.rows import ResultRow, hyper_text
 from noiselimit.reproduce.studies import STUDIES
 
 SHARES = ("p", "validation_accuracy", "test_accuracy", "bootstrap_std", "gap_auc")
 COUNTS = ("n", "seed", "epochs", "patience", "epochs_run", "best_epoch", "seconds")
+RESULTS = ("validation_accuracy", "validation_loss", "test_accuracy", "bootstrap_std")
+"""What a run has of its best epoch: all of them, or none where it failed before it had one."""
+WORDS = ("failure", "device", "versions", "commit", "date")
+YEAR = 366 * 24 * 3600.0
+"""Seconds: no run takes longer."""
 PRECISIONS = ("float32", "bfloat16")
 OF_FIGURES = ((), ("dropout",), ("weight_decay",))
 """What figures search with networks of their own, beside what the tables search."""
@@ -30,7 +37,9 @@ def check_row(row: ResultRow) -> None:
             raise ValueError(f"{name} is {share:g}, and no share from 0 to 1")
     for name in COUNTS:
         if (getattr(row, name) or 0) < 0:
-            raise ValueError(f"{name} is {getattr(row, name):g}, and below 0")
+            raise ValueError(f"{name} is {getattr(row, name)}, and below 0")
+    if row.seconds > YEAR:
+        raise ValueError(f"seconds is {row.seconds:g}, and a year has {YEAR:.0f}")
     problems = {("none" if cell.p == 0 else cell.noise, cell.p, cell.n) for cell in study.cells}
     if (row.noise, row.p, row.n) not in problems:
         raise ValueError(f"noise {row.noise} with p {row.p} and n {row.n} is no problem of {row.data}")
@@ -41,8 +50,38 @@ def check_row(row: ResultRow) -> None:
         raise ValueError(f"{ran}, and at most {row.epochs} were allowed")
     if not row.quick and row.epochs > protocol_for(row.data).epochs:
         raise ValueError(f"epochs is {row.epochs}, and the most are {protocol_for(row.data).epochs}")
+    for name in WORDS:
+        if not getattr(row, name).isprintable():
+            raise ValueError(f"{name} is {getattr(row, name)!r}, and has characters that nobody can see")
+    _check_network(row.network)
+    _check_results(row)
     _check_date(row.date)
     _check_hyper(row)
+
+
+def _check_network(name: str) -> None:
+    if name not in NETWORKS and not is_dotted(name):
+        known = f"one of {', '.join(sorted(NETWORKS))}"
+        raise ValueError(f"network is {name!r}, and neither {known} nor as in 'package.module:factory'")
+
+
+def _check_results(row: ResultRow) -> None:
+    """Half of a result would be shown as a run that failed at once, or as one without any spread."""
+    there = [name for name in RESULTS if getattr(row, name) is not None]
+    if there and len(there) < len(RESULTS):
+        missing = ", ".join(name for name in RESULTS if name not in there)
+        raise ValueError(f"{missing} is empty, and {', '.join(there)} is not")
+    if there and row.best_epoch == 0:
+        raise ValueError(f"best_epoch is 0, and {there[0]} is not empty")
+    if not there and row.best_epoch > 0:
+        raise ValueError(f"best_epoch is {row.best_epoch}, and {RESULTS[0]} is empty")
+    if not there and row.gap_auc is not None:
+        raise ValueError(f"gap_auc is {row.gap_auc:g}, and {RESULTS[0]} is empty")
+    if not there and not row.failure:
+        raise ValueError("there is neither a result nor a failure")
+    # Whatever the method minimises, this is the cross-entropy of its classifier.
+    if row.validation_loss is not None and row.validation_loss < 0:
+        raise ValueError(f"validation_loss is {row.validation_loss:g}, and below 0")
 
 
 def _check_date(date: str) -> None:

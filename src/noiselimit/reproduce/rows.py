@@ -4,10 +4,13 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+_DIGITS = frozenset("0123456789")
+_OF_NUMBERS = _DIGITS | frozenset("+-.eE")
 
 RowKey = tuple[str, str, float | None, int | None, str, str, int, int, str, bool]
 """What a run is, but for how many epochs it was allowed."""
@@ -111,11 +114,11 @@ def row_of(values: Sequence[str]) -> ResultRow:
         raise ValueError("another number of columns")
     found: dict[str, Any] = dict(zip(COLUMNS, values, strict=True))
     for name in ("seed", "epochs", "patience", "epochs_run", "best_epoch"):
-        found[name] = int(found[name])
-    found["n"] = int(found["n"]) if found["n"] else None
-    found["seconds"] = _number(found["seconds"])
+        found[name] = _whole_number(name, found[name])
+    found["n"] = _whole_number("n", found["n"]) if found["n"] else None
+    found["seconds"] = _number("seconds", found["seconds"])
     for name in ("p", "validation_accuracy", "validation_loss", "test_accuracy", "bootstrap_std", "gap_auc"):
-        found[name] = _number(found[name]) if found[name] else None
+        found[name] = _number(name, found[name]) if found[name] else None
     if found["quick"] not in ("yes", "no"):
         raise ValueError("quick is yes or no")
     found["quick"] = found["quick"] == "yes"
@@ -156,11 +159,23 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"  # no more digits than anybody reads keep the files small
-    return "" if value is None else " ".join(str(value).split())
+    # What could steer a terminal or end a line is refused where rows are read: a device may have any name.
+    words = " ".join(str(value).split())
+    return "" if value is None else "".join(each if each.isprintable() else "\ufffd" for each in words)
 
 
-def _number(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is no number to reckon with")
-    return value
+def _whole_number(name: str, text: str) -> int:
+    # Python alone would take 1_0, blanks around it and the digits of all scripts.
+    if _DIGITS.issuperset(text.removeprefix("-")):
+        with suppress(ValueError):  # no digit, or thousands
+            return int(text)
+    raise ValueError(f"{name} is {text!r}, and no whole number")
+
+
+def _number(name: str, text: str) -> float:
+    if _OF_NUMBERS.issuperset(text):
+        with suppress(ValueError):
+            value = float(text)
+            if math.isfinite(value):
+                return value
+    raise ValueError(f"{name} is {text!r}, and no number to reckon with")
