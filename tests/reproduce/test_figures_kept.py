@@ -1,18 +1,25 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noiselimit.errors import InputError
 from noiselimit.reproduce.figures.curves import UNIT, points, read_curves
 from noiselimit.reproduce.figures.histograms import BINS, SPAN, as_values, read_histograms
-from noiselimit.reproduce.figures.kept import Kept, best, keep, kept_file, read_kept
+from noiselimit.reproduce.figures.kept import Kept, best, keep, kept_file, read_kept, require_sound
 from noiselimit.reproduce.figures.suspects import Suspect, find_suspects, read_suspects
-from noiselimit.reproduce.rows import ResultRow
+from noiselimit.reproduce.rows import ResultRow, row_of, split_line
 
 MakeRow = Callable[..., ResultRow]
+LINE = (
+    "mnist,uniform,0.8,48000,limit-l,beta=10,0,400,100,mnist-cnn,bfloat16,no,200,100,0.198,2.2,0.976,0.0015,"
+    "0.9989,5,,NVIDIA H200,noiselimit=0.1.0,abcdef0,2026-11-15T12:00:00+00:00"
+)
+SOUND = Kept(row_of(split_line(LINE)), "1 2/3 4")
 
 
 def test_what_is_kept_is_read_again_and_replaced_by_more_epochs(tmp_path: Path, make_row: MakeRow) -> None:
@@ -32,12 +39,61 @@ def test_what_is_kept_is_read_again_and_replaced_by_more_epochs(tmp_path: Path, 
     assert read_kept(path) == [first, other, longer]
 
 
-def test_a_torn_line_costs_that_line_only(tmp_path: Path, make_row: MakeRow) -> None:
+DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "notes": (lambda content: b"my notes\n", "is no file of results of this version"),
+    "notes without an end": (lambda content: b"my notes", "is no file of results of this version"),
+    "notes below": (lambda content: content + b"my notes\n", "is damaged in line 4 "),
+    "a line of notes": (lambda content: content.replace(b"\n", b"\nmy notes\n", 1), "is damaged in line 2 "),
+    "a cut end": (lambda content: content[:-9], r"is damaged in line 3 \(it has no end"),
+    "no last end of a line": (lambda content: content[:-1], "delete that line, or end it if nothing is"),
+    "a cut header": (lambda content: content[:30], r"is damaged in line 1 \(it has no end"),
+    "bytes that are no text": (lambda content: content + b"\xff\n", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_none_of_ours_is_refused_and_left_as_it_is(
+    tmp_path: Path, make_row: MakeRow, damage: str
+) -> None:
+    change, complaint = DAMAGES[damage]
     path = kept_file(tmp_path, "curves")
     keep(path, [Kept(make_row(), "1/2"), Kept(make_row(hyper="beta=3"), "3/4")])
-    text = path.read_text("utf-8")
-    path.write_text(text[: text.rindex("no,")], "utf-8")
-    assert [one.values for one in read_kept(path)] == ["1/2"]
+    path.write_bytes(change(path.read_bytes()))
+    before = path.read_bytes()
+    for read_or_write in (
+        lambda: read_kept(path),
+        lambda: keep(path, [Kept(make_row(hyper="beta=30"), "5/6")]),
+        lambda: require_sound(tmp_path),
+    ):
+        with pytest.raises(InputError, match=rf"curves\.csv {complaint}|curves\.csv .*{complaint}"):
+            read_or_write()
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_one_without_runs(tmp_path: Path, make_row: MakeRow) -> None:
+    path = kept_file(tmp_path, "curves")
+    path.parent.mkdir()
+    path.touch()
+    assert read_kept(path) == []
+    keep(path, [Kept(make_row(), "1/2")])
+    assert read_kept(path) == [Kept(make_row(), "1/2")]
+
+
+@given(st.binary(max_size=40), st.integers(0, 600))
+def test_no_content_is_lost(content: bytes, place: int) -> None:
+    """Whatever is put wherever into a file of ours, it is refused or its runs are still there."""
+    with TemporaryDirectory() as folder:
+        path = kept_file(Path(folder), "curves")
+        keep(path, [SOUND, replace(SOUND, values="3 4/5 6", row=replace(SOUND.row, hyper="beta=3"))])
+        whole = path.read_bytes()
+        path.write_bytes(whole[:place] + content + whole[place:])
+        lines = path.read_bytes().decode("utf-8", "replace").splitlines()
+        try:
+            assert len(read_kept(path)) == len(lines) - 1
+        except InputError:
+            with pytest.raises(InputError):
+                keep(path, [SOUND])
+            assert path.read_bytes() == whole[:place] + content + whole[place:]
 
 
 def test_the_best_run_has_the_highest_accuracy_then_the_lowest_loss(make_row: MakeRow) -> None:

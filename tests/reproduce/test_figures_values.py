@@ -1,4 +1,4 @@
-"""What drawing would stumble over is no value: passed over in files of ours, refused in others'."""
+"""What drawing would stumble over is no value: refused in files of ours and in others'."""
 
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from noiselimit.reproduce.figures.kept import Kept, keep, kept_file, read_arrivi
 from noiselimit.reproduce.figures.suspects import read_suspects
 from noiselimit.reproduce.figures.values import ACCURACIES, BINS, FORMS, check_values
 from noiselimit.reproduce.merging import merge_results
+from noiselimit.reproduce.rows_file import append_rows, rows_path
 
 RESULTS = Path(__file__).parents[2] / "results" / "reproduce"
 EMPTY = " ".join(["0"] * BINS)
@@ -54,20 +55,21 @@ def test_there_is_a_form_for_all_that_is_kept():
 
 
 @pytest.mark.parametrize(("kind", "values"), EACH_BAD)
-def test_bad_values_are_passed_over_here_and_refused_from_elsewhere(tmp_path, make_row, kind, values):
+def test_bad_values_are_refused_here_and_from_elsewhere(tmp_path, make_row, kind, values):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    good = Kept(make_row(), GOOD[kind][0])
-    for place in (here, elsewhere):
-        keep(kept_file(place, kind), [good, Kept(make_row(hyper="beta=3"), values)])
-    assert read_kept(kept_file(here, kind)) == [good]
-    before = kept_file(here, kind).read_bytes()
+    good, bad = Kept(make_row(), GOOD[kind][0]), Kept(make_row(hyper="beta=3"), values)
+    keep(kept_file(here, kind), [good])
+    keep(kept_file(elsewhere, kind), [good, bad])
+    append_rows(rows_path(elsewhere, "mnist"), [make_row()])
+    complaint = rf"{kind}\.csv is damaged in line 3 \(.*delete that line"
     for named in (elsewhere, kept_file(elsewhere, kind)):
-        with pytest.raises(
-            InputError, match=rf"{kind}\.csv is damaged in line 3 \(.*delete that line"
-        ) as caught:
+        with pytest.raises(InputError, match=complaint) as caught:
             merge_results([named], here)
         assert "\n" not in str(caught.value)
-    assert kept_file(here, kind).read_bytes() == before
+    assert read_kept(kept_file(here, kind)) == [good]
+    for read in (lambda: read_kept(kept_file(elsewhere, kind)), lambda: merge_results([here], elsewhere)):
+        with pytest.raises(InputError, match=complaint):
+            read()
 
 
 @pytest.mark.parametrize("kind", GOOD)
@@ -93,8 +95,9 @@ def test_rows_of_figures_are_checked_too_and_a_torn_end_is_passed_over(tmp_path,
     keep(path, [Kept(make_row(), "1/2"), Kept(make_row(hyper="beta=3"), "3/4")])
     path.write_text(path.read_text()[:-1])
     assert [one.values for one in read_arriving(path)] == ["1/2"]
-    keep(path, [Kept(make_row(data="../escaped"), "1/2")])
-    with pytest.raises(InputError, match=r"line 4 \(data is '../escaped'"):
+    path.unlink()
+    keep(path, [Kept(make_row(), "1/2"), Kept(make_row(data="../escaped"), "1/2")])
+    with pytest.raises(InputError, match=r"line 3 \(data is '../escaped'"):
         read_arriving(path)
 
 
@@ -116,4 +119,4 @@ def test_other_files_are_told_of(tmp_path, name, content, complaint):
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_what_is_kept_here_is_sound(kind):
-    assert read_arriving(kept_file(RESULTS, kind))
+    assert read_kept(kept_file(RESULTS, kind)) == read_arriving(kept_file(RESULTS, kind)) != []

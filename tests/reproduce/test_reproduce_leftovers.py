@@ -164,6 +164,34 @@ def test_ce_runs_to_start_from_stay_and_are_asked_for_nothing(wanted, monkeypatc
     assert call(of_ce).left == 0
 
 
+@pytest.mark.parametrize(("name", "runs"), [("mnist", 1), ("memorisation", 4)])
+def test_a_file_of_figures_that_is_damaged_while_runs_train_costs_none_of_them(wanted, name, runs):
+    """A figure's own runs have no row elsewhere, so that their folders are all there is of them."""
+    if name != "mnist":
+        wanted = dataclasses.replace(wanted, name=name, methods=None, problems=None)
+    plan, path = make_plan(wanted), kept_file(wanted.out, "curves")
+    path.parent.mkdir(parents=True)
+    path.write_text("my notes\n")
+    with pytest.warns(
+        Notice, match=r"figures have nothing of run .* yet: .*curves\.csv is no file of results"
+    ):
+        assert carry_out(plan, wanted).rows == runs
+    assert path.read_text() == "my notes\n"
+    folders = wanted.runs_folder("mnist")
+    ended = {file: file.read_bytes() for file in folders.glob("*/metrics.json")}
+    assert len(ended) == runs
+    with pytest.raises(InputError, match="move it away"):
+        call(wanted)
+    assert {file: file.read_bytes() for file in folders.glob("*/metrics.json")} == ended
+    path.unlink()
+    call(wanted)
+    kept = [one.row for one in read_kept(path)]
+    assert len(kept) == runs
+    if name == "mnist":
+        assert kept == read_rows(rows_path(wanted.out, "mnist"))
+    assert left(wanted) == []
+
+
 def test_runs_that_only_a_figure_has_are_ended_too(wanted, monkeypatch):
     figure = dataclasses.replace(wanted, name="memorisation", methods=None, problems=None)
     with monkeypatch.context() as patched:

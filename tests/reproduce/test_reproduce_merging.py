@@ -43,10 +43,45 @@ def test_a_run_that_is_here_with_another_outcome_stays_and_that_is_said(tmp_path
         [make_row(epochs=200, **later), make_row(epochs=200, precision="float32"), own, longer],
     )
     with pytest.warns(
-        Notice, match=r"mnist\.csv has 2 of these runs with another outcome, and keeps its own"
+        Notice, match=r"mnist\.csv has 1 of these runs with another outcome, and keeps its own"
     ):
         assert merge_results([elsewhere], here) == {"mnist.csv": 1}
     assert current_rows(read_rows(rows_path(here, "mnist"))) == [own, longer]
+
+
+def test_of_rows_that_contradict_each_other_the_first_is_added_and_that_is_said(tmp_path, make_row):
+    single, other = tmp_path / "single.csv", tmp_path / "other.csv"
+    later = {"test_accuracy": 0.5, "date": "2026-11-17T12:00:00+00:00"}
+    append_rows(single, [make_row(seed=1), make_row(), make_row(), make_row(**later)])
+    append_rows(other, [make_row(seed=1, **later)])
+    said = "has in line 5 another outcome of the run in line 3, and the latter was added"
+    with pytest.warns(Notice) as notices:
+        assert merge_results([single], tmp_path / "here") == {"mnist.csv": 2}
+    assert [str(notice.message) for notice in notices] == [f"{single} {said}."]
+    assert read_rows(rows_path(tmp_path / "here", "mnist")) == [make_row(seed=1), make_row()]
+    with pytest.warns(Notice) as notices:
+        assert merge_results([single, other], tmp_path / "there") == {"mnist.csv": 2}
+    assert [str(notice.message) for notice in notices] == [
+        f"{single} {said}; 1 more row was left out likewise."
+    ]
+    with pytest.warns(Notice) as notices:
+        assert merge_results([other, single], tmp_path / "third") == {"mnist.csv": 2}
+    assert str(notices[0].message).startswith(
+        f"{single} has in line 2 another outcome of the run in line 2 of {other}, and the latter was added;"
+    )
+
+
+def test_nothing_is_added_where_what_figures_keep_here_is_damaged(tmp_path, make_row):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    append_rows(rows_path(elsewhere, "mnist"), [make_row()])
+    keep(kept_file(elsewhere, "curves"), [Kept(make_row(), "1/2")])
+    path = kept_file(here, "curves")
+    path.parent.mkdir(parents=True)
+    path.write_text("my notes\n")
+    with pytest.raises(InputError, match=r"here/figures/curves\.csv is no file of results of this version"):
+        merge_results([elsewhere], here)
+    assert path.read_text() == "my notes\n"
+    assert not rows_path(here, "mnist").exists()
 
 
 @pytest.mark.parametrize("named", [".", "mnist.csv"])

@@ -9,7 +9,7 @@ from noiselimit.errors import InputError
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.figures.figure import Figure
-from noiselimit.reproduce.figures.kept import kept_file, read_kept
+from noiselimit.reproduce.figures.kept import kept_file, read_kept, require_sound
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.parents import parents_there
 from noiselimit.reproduce.protocol import Protocol, protocol_for
@@ -76,6 +76,7 @@ def _require_folder(out: Path) -> None:
 def _table_plan(study: Study, wanted: Wanted, speed: Speed | None) -> Plan:
     protocol = protocol_for(study.data, quick=wanted.quick, epochs=wanted.epochs)
     rows = read_rows(rows_path(wanted.out, study.data))
+    require_sound(wanted.out)
     cells = chosen_cells(study, wanted.methods, wanted.problems)
     tasks = all_tasks(cells, range(protocol.seeds) if wanted.seeds is None else wanted.seeds, protocol)
     if wanted.values is not None:
@@ -109,6 +110,8 @@ def _figure_plan(figure: Figure, wanted: Wanted, speed: Speed | None) -> Plan:
     protocol = figure.protocol(quick=wanted.quick, epochs=wanted.epochs)
     if protocol is None or figure.kind is None:
         return Plan((), None, (), (), (), speed)
+    read_rows(rows_path(wanted.out, protocol.data))  # what runs of a figure leave is for tables too
+    require_sound(wanted.out)
     kept = [one for one in read_kept(kept_file(wanted.out, figure.kind)) if figure.wants(one.row)]
     rows = [one.row for one in kept]
     there = parents_there(wanted.runs_folder(protocol.data), protocol)

@@ -9,7 +9,7 @@ from pathlib import Path
 from noiselimit.bench.provenance import source_state
 from noiselimit.cohort.device import find_device
 from noiselimit.data.examples import DataSet
-from noiselimit.errors import Notice
+from noiselimit.errors import InputError, Notice
 from noiselimit.reproduce.clearing import mark_recorded
 from noiselimit.reproduce.cohorts import Cohort
 from noiselimit.reproduce.figures.harvest import harvest, is_lacking
@@ -93,14 +93,18 @@ class News:
             self._known.add((row.key, row.epochs))
         if self._places.is_task(run.spec):
             self.ended, self.failed = self.ended + 1, self.failed + run.failed
-        if is_new or is_lacking(row, self._out):  # figures show the row's run, not one trained again
-            self._harvest(row, run)
-        if not is_parent(run.spec, self._protocol):
+        if self._is_harvested(row, run, is_new=is_new) and not is_parent(run.spec, self._protocol):
             mark_recorded(folder)
 
-    def _harvest(self, row: ResultRow, run: Run) -> None:
+    def _is_harvested(self, row: ResultRow, run: Run, *, is_new: bool) -> bool:
+        """Whether the folder is of no more use; not where a file of figures was damaged meanwhile."""
         try:
-            harvest(row, run, self._data, self._out, find_device(self._way.device))
+            if is_new or is_lacking(row, self._out):  # figures show the row's run, not one trained again
+                harvest(row, run, self._data, self._out, find_device(self._way.device))
+        except InputError as error:
+            warnings.warn(f"figures have nothing of run {run.path} yet: {error}", Notice, stacklevel=2)
+            return False
         except Exception as error:  # hours of training shall not be lost for a picture
             what = f"{type(error).__name__}: {error}"
             warnings.warn(f"figures have nothing of run {run.path} ({what}).", Notice, stacklevel=2)
+        return True

@@ -7,8 +7,9 @@ from pathlib import Path
 from noiselimit.errors import InputError
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, keep, kept_file, read_arriving, read_kept
 from noiselimit.reproduce.figures.suspects import KIND as SUSPECTS
+from noiselimit.reproduce.merging_rows import merge_rows
 from noiselimit.reproduce.merging_sheets import merge_sheets
-from noiselimit.reproduce.rows_file import is_rows_file, merge_rows, read_rows
+from noiselimit.reproduce.rows_file import is_rows_file, read_rows
 
 
 def merge_results(places: Sequence[Path], out: Path) -> dict[str, int]:
@@ -18,8 +19,11 @@ def merge_results(places: Sequence[Path], out: Path) -> dict[str, int]:
     """
     files = [file for place in places for file in _files(place)]
     of_figures = [file for file in files if file.parent.name == FOLDER and not is_rows_file(file)]
-    rows = [row for file in files if file not in of_figures for row in read_rows(file)]
-    kept = {file: read_arriving(file) for file in of_figures}  # all of it before the first is written
+    # All of it, here and elsewhere, before the first is written.
+    rows = {file: read_rows(file) for file in files if file not in of_figures}
+    kept = {file: read_arriving(file) for file in of_figures}
+    for file in kept:
+        read_kept(kept_file(out, file.stem))
     gained = Counter({f"{data}.csv": count for data, count in merge_rows(rows, out).items()})
     for file, runs in kept.items():
         if file.stem == SUSPECTS:

@@ -1,16 +1,15 @@
-"""Rows in CSV files, one for each data set: appended line by line, read whatever a crash left, merged."""
+"""Rows in CSV files, one for each data set: appended line by line, read whatever a crash left."""
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from noiselimit.errors import InputError, Notice
+from noiselimit.errors import InputError
 from noiselimit.files import make_folder
 from noiselimit.locks import file_lock
 from noiselimit.opening import open_regular, read_small_text
 from noiselimit.reproduce.row_checks import check_row
-from noiselimit.reproduce.rows import HEADER, Item, ResultRow, RowKey, line_of, row_of, split_line
+from noiselimit.reproduce.rows import HEADER, Item, ResultRow, line_of, row_of, split_line
 
 
 def rows_path(folder: Path, data: str) -> Path:
@@ -30,8 +29,13 @@ def sound_row(values: Sequence[str]) -> ResultRow:
     return row
 
 
-def read_lines(path: Path, header: str, parse: Callable[[str], Item]) -> list[Item]:
-    """What `parse` makes of each line below the header, but for a last line that has no end."""
+def read_lines(
+    path: Path, header: str, parse: Callable[[str], Item], *, is_appended_to: bool = True
+) -> list[Item]:
+    """What `parse` makes of each line below the header.
+
+    A crash can leave a last line without an end in a file that lines are appended to: that is passed over.
+    """
     try:
         text = read_small_text(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -48,6 +52,11 @@ def read_lines(path: Path, header: str, parse: Callable[[str], Item]) -> list[It
             found.append(parse(line))
         except ValueError as error:
             raise InputError(f"{path} is damaged in line {number} ({error}): delete that line.") from None
+    if text and not text.endswith("\n") and not is_appended_to:
+        raise InputError(
+            f"{path} is damaged in line {len(lines) + 1} (it has no end, so that some of it may be missing): "
+            "delete that line, or end it if nothing is missing."
+        )
     return found
 
 
@@ -67,36 +76,6 @@ def append_rows(path: Path, rows: Iterable[ResultRow]) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def merge_rows(rows: Iterable[ResultRow], folder: Path) -> dict[str, int]:
-    """Add rows of runs that the folder's files have not; data set → how many were added.
-
-    A run that is there with another outcome stays as it is: figures are of that one.
-    """
-    arriving: dict[str, list[ResultRow]] = {}
-    for row in rows:
-        arriving.setdefault(row.data, []).append(row)
-    for data in arriving:
-        read_rows(rows_path(folder, data))  # what is wrong here is said before anything is written
-    added: dict[str, int] = {}
-    for data, own in arriving.items():
-        target = rows_path(folder, data)
-        with file_lock(target):
-            known = {(row.key, row.epochs): row for row in reversed(read_rows(target))}
-            new: dict[tuple[RowKey, int], ResultRow] = {}
-            others = 0
-            for row in own:
-                run = row.key, row.epochs
-                if run not in known:
-                    new[run] = known[run] = row
-                others += row != known[run]
-            append_rows(target, new.values())
-        if others:
-            words = f"{target} has {others} of these runs with another outcome, and keeps its own."
-            warnings.warn(words, Notice, stacklevel=3)
-        added[data] = len(new)
-    return added
 
 
 def _whole_bytes(handle: int) -> int:

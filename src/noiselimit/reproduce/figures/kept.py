@@ -1,14 +1,12 @@
 """What runs leave for figures: beside a run's row, one text of numbers. Small files that are committed."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
-from noiselimit.opening import read_bytes
 from noiselimit.reproduce.figures.values import FORMS, check_values
 from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, current, line_of, split_line
 from noiselimit.reproduce.rows_file import read_lines, sound_row
@@ -33,18 +31,26 @@ def kept_file(out: Path, kind: str) -> Path:
 
 
 def read_kept(path: Path) -> list[Kept]:
-    """What the file has, one of each run; lines that are none of ours (a torn one) are passed over."""
+    """What the file has, one of each run; none where there is no file.
+
+    All must be sound, for the file is written anew with each run: what is no run would be lost. No crash
+    leaves part of a line in it either.
+    """
     if not path.exists():
         return []
-    found = []
-    for line in read_bytes(path).decode("utf-8", errors="replace").splitlines():
-        with suppress(ValueError):
-            found.append(_kept_of(line, path.stem))
-    return current_kept(found)
+    return current_kept(
+        read_lines(path, _HEADER, lambda line: _kept_of(line, path.stem), is_appended_to=False)
+    )
+
+
+def require_sound(out: Path) -> None:
+    """Refuse what `read_kept` would: said before hours of training, and not when they are to be kept."""
+    for kind in FORMS:
+        read_kept(kept_file(out, kind))
 
 
 def read_arriving(path: Path) -> list[Kept]:
-    """The same of a file that was made elsewhere: but for a last line without an end, all must be sound."""
+    """The same of a file made elsewhere, which stays as it is: copying may have ended in its last line."""
     if path.stem not in FORMS:
         kinds = ", ".join(f"{kind}.csv" for kind in FORMS)
         raise InputError(f"{path} is nothing that figures are drawn from: there are {kinds}.")
