@@ -2,8 +2,17 @@
 
 import pytest
 
-from noiselimit.cli.values import columns, several, whole_numbers
+from noiselimit.cli.values import (
+    LARGEST_SEED,
+    any_number,
+    columns,
+    several,
+    several_seeds,
+    whole_number,
+    whole_numbers,
+)
 from noiselimit.errors import InputError
+from noiselimit.spec import RunSpec
 
 
 def test_blanks_do_not_matter():
@@ -32,3 +41,21 @@ def test_what_are_no_columns(text):
 def test_what_is_no_whole_number_is_refused(text):
     with pytest.raises(InputError, match=r"seed is .*: give a whole number"):
         whole_numbers("seed", text)
+
+
+def test_single_numbers_are_refused_by_what_was_typed():
+    assert (whole_number("epochs", " 15"), any_number("budget", "2.5")) == (15, 2.5)
+    assert (whole_number("epochs", None), any_number("budget", None)) == (None, None)
+    with pytest.raises(InputError, match=r"^epochs is 'abc': give a whole number\.$"):
+        whole_number("epochs", "abc")
+    with pytest.raises(InputError, match=r"^budget is '': give a number\.$"):
+        any_number("budget", "")
+
+
+def test_the_largest_seed_is_that_of_runs():
+    assert several_seeds("seeds", f"0,{LARGEST_SEED}") == [0, LARGEST_SEED]
+    assert RunSpec(seed=LARGEST_SEED).seed == LARGEST_SEED
+    with pytest.raises(InputError):
+        RunSpec(seed=LARGEST_SEED + 1)
+    with pytest.raises(InputError, match=rf"^seeds is {2**63}: give whole numbers from 0 to {2**63 - 1}\.$"):
+        several_seeds("seeds", str(LARGEST_SEED + 1))

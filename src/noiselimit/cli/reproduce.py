@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from noiselimit.cli.interrupted import Interrupted
 from noiselimit.cli.options import DataDir, Device, Download, Json, Quiet, names, numbers
+from noiselimit.errors import InputError
 
 Out = Annotated[
     Path | None,
@@ -24,6 +25,8 @@ Quick = Annotated[
     bool, typer.Option("--quick", help="Small data and few epochs: shows that it works, minutes on a CPU.")
 ]
 Seeds = Annotated[str | None, numbers("Splits to run. [default: as many as the paper, from 0 on]")]
+COMMANDS = ("list", "merge")
+"""What may follow `reproduce`, and is no table or figure."""
 
 
 class NamedCommands(TyperGroup):
@@ -61,11 +64,11 @@ def list_(
     from dataclasses import asdict
 
     from noiselimit.cli.reproduce_tables import print_states
-    from noiselimit.cli.values import whole_numbers
+    from noiselimit.cli.values import several_seeds
     from noiselimit.reproduce.states import all_states
 
     place = out or _usual_place(quick)
-    chosen = None if seeds is None else whole_numbers("seeds", seeds)
+    chosen = None if seeds is None else several_seeds("seeds", seeds)
     states, speed = all_states(place, device, chosen, bench, quick=quick)
     if as_json:
         print(json.dumps([asdict(state) for state in states], indent=2))
@@ -110,17 +113,17 @@ def run(
         str | None, names("Values of the grids, such as beta=10,beta=30. [default: all]")
     ] = None,
     epochs: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             metavar="N", help="At most so many, such as for a first screen; CE parents keep the paper's."
         ),
     ] = None,
     finalists: Annotated[
-        int | None,
+        str | None,
         typer.Option(metavar="N", help="Only the N best values of each grid, by results so far."),
     ] = None,
     budget_minutes: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             metavar="M",
             help="Stop in time, the most telling runs first; call again to go on. 0: only draw and print.",
@@ -129,7 +132,7 @@ def run(
     data_dir: DataDir = None,
     download: Download = False,
     device: Device = "auto",
-    threads: Annotated[int | None, typer.Option(metavar="N", help="On a CPU. [default: all cores]")] = None,
+    threads: Annotated[str | None, typer.Option(metavar="N", help="On a CPU. [default: all cores]")] = None,
     out: Out = None,
     runs: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder for what is being trained, to go on from.")
@@ -147,22 +150,23 @@ def run(
     Every run that ends is a row of a file in --out at once; what is there is not run again.
     """
     from noiselimit.cli.reproduce_answer import answer
-    from noiselimit.cli.values import several, whole_numbers
+    from noiselimit.cli.values import any_number, several, several_seeds, whole_number
     from noiselimit.reproduce.wanted import Wanted
 
+    _require_name(name)
     wanted = Wanted(
         name=name,
-        seeds=None if seeds is None else whole_numbers("seeds", seeds),
+        seeds=None if seeds is None else several_seeds("seeds", seeds),
         methods=None if methods is None else several("methods", methods),
         problems=None if cells is None else several("cells", cells),
         values=None if values is None else several("values", values),
-        epochs=epochs,
-        finalists=finalists,
-        budget_minutes=budget_minutes,
+        epochs=whole_number("epochs", epochs),
+        finalists=whole_number("finalists", finalists),
+        budget_minutes=any_number("budget_minutes", budget_minutes),
         data_dir=data_dir,
         download=download,
         device=device,
-        threads=threads,
+        threads=whole_number("threads", threads),
         out=out or _usual_place(quick),
         runs=runs,
         bench=bench,
@@ -172,6 +176,17 @@ def run(
         raise typer.Exit(answer(wanted, plan=plan, as_json=as_json, quiet=quiet))
     except KeyboardInterrupt:
         raise Interrupted("finished runs are kept, and the same command goes on") from None
+
+
+def _require_name(name: str) -> None:
+    from noiselimit.cli.complaints import not_known
+    from noiselimit.reproduce.figures.registry import FIGURES
+    from noiselimit.reproduce.studies import STUDIES
+
+    if name in COMMANDS:
+        raise InputError(f"'{name}' is no table or figure: type 'noiselimit reproduce {name}'.")
+    if name not in STUDIES and name not in FIGURES:
+        raise not_known("table or figure", name, [*STUDIES, *FIGURES], also=COMMANDS)
 
 
 def _usual_place(quick: bool) -> Path:
