@@ -27,12 +27,33 @@ def test_times_are_told_in_a_unit_that_says_something(command):
     bench = Path(__file__).parents[2] / "results" / "bench-cpu.json"
     arguments = ("reproduce", "list", "--device", "cpu", "--bench", bench)
     whole, quick = (command(*arguments, *more).out for more in ((), ("--quick",)))
-    assert re.search(r"^mnist +6900 +0 +[\d,]+ h +[\d,]+ h ", whole, re.MULTILINE)
+    assert re.search(r"^mnist +6900 +0 +~[\d,]+ h +~[\d,]+ h ", whole, re.MULTILINE)
     assert re.search(r"^mnist +204 +0 +[\d.]+ min +[\d.]+ min ", quick, re.MULTILINE)
     assert re.search(r"^cifar100 +13 +0 +\d+ s +\d+ s ", quick, re.MULTILINE)
     assert re.search(r"^fano +0 +0 +0 +0 ", quick, re.MULTILINE)
     states = json.loads(command(*arguments, "--quick", "--json").out)
     assert 0 < states[0]["hours"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("bench", "timed", "scaled"),
+    [("cpu", (), ("mnist", "cifar10")), ("h200", ("mnist", "cifar10"), ("clothing1m", "memorisation"))],
+)
+def test_times_of_networks_that_were_not_timed_are_marked(command, bench, timed, scaled):
+    path = Path(__file__).parents[2] / "results" / f"bench-{bench}.json"
+    arguments = ("reproduce", "list", "--device", "cpu", "--bench", path)
+    lines = command(*arguments).out.splitlines()
+    shown = {line.split()[0]: line.split()[3] for line in lines}
+    assert {name: shown[name].startswith("~") for name in (*timed, *scaled)} == {
+        **dict.fromkeys(timed, False),
+        **dict.fromkeys(scaled, True),
+    }
+    assert all(len(shown[name].strip("~0,")) == 1 for name in scaled), "no more digits than are known"
+    network = "small-cnn" if bench == "cpu" else "resnet-34"
+    assert lines[-1].startswith(f"~: scaled by the number of operations from {network}, since ")
+    sources = {state["name"]: state["scaled_from"] for state in json.loads(command(*arguments, "--json").out)}
+    assert [sources[name] for name in scaled] == [network, network]
+    assert {sources[name] for name in (*timed, "fano")} == {None}
 
 
 @pytest.mark.parametrize("place", ["taken", "taken/deeper"])
@@ -55,12 +76,25 @@ def test_an_out_that_cannot_be_written_to_is_told_of_too(command, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
-def test_without_a_folder_for_runs_none_is_made_for_results(command, tmp_path):
+@pytest.mark.parametrize("place", ["taken", "taken/deeper"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        ("mnist",),
+        ("mnist", "--plan"),
+        ("mnist", "--budget-minutes", "0"),
+        ("memorisation", "--plan"),
+        ("fano",),
+    ],
+)
+def test_runs_that_are_a_file_are_told_of_though_nothing_is_trained(command, tmp_path, place, what):
     Path("taken").touch()
-    places = ("--out", "results/here", "--runs", "taken")
-    answer = command("reproduce", "mnist", "--quick", "--quiet", "--device", "cpu", *places)
+    places = ("--out", "results/here", "--runs", place)
+    answer = command("reproduce", *what, "--quick", "--quiet", "--device", "cpu", *places)
     assert (answer.code, answer.out) == (2, "")
-    assert "cannot write to folder taken" in answer.err
+    assert answer.err == (
+        "noiselimit: taken is no folder, so nothing can be trained there: name another by --runs.\n"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
@@ -73,7 +107,20 @@ def test_without_a_folder_for_runs_none_is_made_for_results(command, tmp_path):
         (("mnist", "--seeds", "a"), "seeds is 'a'"),
         (("mnist", "--seeds=-1"), "--seeds is -1: give whole numbers ≥ 0"),
         (("list", "--seeds=0,-1"), "--seeds is 0,-1: give whole numbers ≥ 0"),
+        (("mnist", f"--seeds={2**63}"), f"--seeds is {2**63}: give whole numbers from 0 to {2**63 - 1}."),
+        (("list", f"--seeds=0,{10**20}"), f"--seeds is 0,{10**20}: give whole numbers from 0 to"),
         (("mnist", "--epochs", "0"), "epochs is 0"),
+        (("mnist", "--epochs", "abc"), "--epochs is 'abc': give a whole number."),
+        (("mnist", "--finalists", "1.5"), "--finalists is '1.5': give a whole number."),
+        (("mnist", "--threads", "two"), "--threads is 'two': give a whole number."),
+        (("mnist", "--budget-minutes", "ten"), "--budget-minutes is 'ten': give a number."),
+        (("mnist", "--bogus"), "unknown option '--bogus': choose one of --bench, "),
+        (("mnist", "--epohcs", "3"), "unknown option '--epohcs': did you mean '--epochs'?"),
+        (("--quick", "mnist"), "--quick comes after a command: see 'noiselimit reproduce --help'."),
+        (("run", "list"), "'list' is no table or figure: type 'noiselimit reproduce list'."),
+        (("run", "merge"), "'merge' is no table or figure: type 'noiselimit reproduce merge'."),
+        (("lst",), "unknown table or figure 'lst': did you mean 'list'?"),
+        (("mask",), "unknown table or figure 'mask': choose one of beta-sweep, "),
         (("mnist", "--budget-minutes", "nan"), "budget-minutes"),
         (("mnist", "--quick", "--threads", "0"), "--threads is 0: give a whole number from 1 to 1024"),
         (("mnist", "--quick", "--threads", "1025"), "--threads is 1025: give a whole number from 1 to 1024"),
@@ -175,6 +222,45 @@ def test_a_merged_row_of_another_patience_does_not_count(command, make_row):
     (cell,) = content["cells"]
     assert (cell["seeds"], cell["accuracy"]) == ([0], pytest.approx(97.6))
     assert (cell["difference"], cell["meets"]) == (pytest.approx(97.6 - 27.0), True)
+
+
+HERE = ("--cells", "uniform:0.8/1000", "--budget-minutes", "0", "--out", "here")
+
+
+def test_a_result_says_by_how_many_epochs_it_was_come_to(command, make_row):
+    """CE was trained before, by the whole protocol, and LIMIT-L as this call allows it."""
+    whole = make_row(method="ce", hyper="", n=1000, epochs=400, epochs_run=105)
+    cut = make_row(n=1000, epochs=2, epochs_run=2, best_epoch=1)
+    append_rows(rows_path(Path("here"), "mnist"), [whole, cut, replace(cut, seed=1, epochs=9, epochs_run=5)])
+    arguments = ("reproduce", "mnist", "--methods", "ce,limit-l", *HERE)
+    for asked in (("--epochs", "2"), ()):
+        ce, limit = json.loads(command(*arguments, *asked, "--json").out)["cells"]
+        assert (ce["epochs"], ce["epochs_allowed"], ce["epochs_run"], ce["meets"]) == (
+            400,
+            [400],
+            [105],
+            True,
+        )
+        assert (limit["epochs"], limit["epochs_allowed"], limit["epochs_run"]) == (2, [2, 9], [2, 5])
+        assert limit["meets"] is None, "fewer epochs than the paper's may do better or worse"
+        assert {ce["protocol_epochs"], limit["protocol_epochs"]} == {400}
+        lines = command(*arguments, *asked).out.splitlines()
+        assert lines[0].split()[3:5] == ["seeds", "epochs"]
+        assert " 105 of 400 " in lines[1]
+        assert " 2–5 of 2–9 " in lines[2]
+        assert lines[3].startswith("epochs: taken, of those allowed; the paper allows 400. What fewer ended ")
+
+
+def test_epochs_are_not_told_where_all_runs_were_allowed_the_papers(command, make_row):
+    rows = [make_row(method="ce", hyper="", n=1000, epochs_run=105), make_row(n=1000)]
+    append_rows(rows_path(Path("here"), "mnist"), rows)
+    lines = command("reproduce", "mnist", "--methods", "ce,limit-l", *HERE).out.splitlines()
+    assert lines[0].split()[3:5] == ["seeds", "test,"]
+    assert not any("epochs" in line for line in lines)
+    append_rows(rows_path(Path("here"), "mnist"), [make_row(n=1000, seed=1, epochs=150, epochs_run=120)])
+    lines = command("reproduce", "mnist", "--methods", "limit-l", *HERE).out.splitlines()
+    assert " 120–200 of 150–400 " in lines[1]
+    assert lines[2] == "epochs: taken, of those allowed; the paper allows 400.", "no run was ended by them"
 
 
 LEARNED = 80.0

@@ -1,6 +1,7 @@
 """noiselimit reproduce NAME --plan, and calls that train nothing."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from noiselimit.reproduce.figures.kept import Kept, keep, kept_file
 from noiselimit.reproduce.rows import HEADER, row_of
 from noiselimit.reproduce.rows_file import append_rows, rows_path
 
-BENCH = Path(__file__).parents[2] / "results" / "bench-h200.json"
+RESULTS = Path(__file__).parents[2] / "results"
+BENCH = RESULTS / "bench-h200.json"
 
 
 def row(**changes):
@@ -45,16 +47,29 @@ def test_a_plan_says_what_fits_into_the_budget_and_whose_times_these_are(command
     lines = command("reproduce", *arguments, *budget).out.splitlines()
     assert lines[0].startswith("mnist n = 1000, seed 0, 64 runs of limit-g, limit-l: about ")
     assert lines[0].endswith(" s")
-    assert lines[2].endswith(" s, not within the budget")
+    assert re.search(r": about [\d.]+ min, not within the budget$", lines[2])
     assert lines[-1].startswith("Times are those of another device, NVIDIA H200, by its bench: ")
     plan = json.loads(command("reproduce", *arguments, *budget, "--json").out)
     assert (plan["name"], plan["runs"], plan["runs_left"]) == ("mnist", 192, 192)
     assert plan["timed_on"] == "NVIDIA H200" != plan["device"]
+    assert plan["scaled_from"] is None
     assert [cohort["budget"] for cohort in plan["cohorts"]] == ["whole", "whole", None]
     assert plan["cohorts"][0]["methods"] == ["limit-g", "limit-l"]
     assert plan["seconds"] == pytest.approx(sum(cohort["seconds"] for cohort in plan["cohorts"]))
     without = json.loads(command("reproduce", *arguments, "--json").out)
     assert {cohort["budget"] for cohort in without["cohorts"]} == {None}
+
+
+def test_a_plan_says_that_its_times_are_of_another_network(command):
+    arguments = ("reproduce", "mnist", "--plan", "--methods", "ce", "--seeds", "0", "--device", "cpu")
+    here = ("--bench", RESULTS / "bench-cpu.json")
+    lines = command(*arguments, *here).out.splitlines()
+    assert all(re.search(r": ~\d0? (h|min)$", line) for line in lines[:4])
+    assert lines[-1].startswith("~: scaled by the number of operations from small-cnn, since ")
+    assert json.loads(command(*arguments, *here, "--json").out)["scaled_from"] == "small-cnn"
+    quick = command(*arguments, *here, "--quick").out  # of that which was timed
+    assert "~" not in quick
+    assert "about" in quick
 
 
 def test_a_figure_is_drawn_from_the_runs_there_are_without_training(command):

@@ -143,6 +143,19 @@ def test_a_limit_that_ended_no_run_is_none(make_row):
     assert cell_result(CELL, [make_row(epochs=150, epochs_run=150)]).epochs == 150
 
 
+def test_epochs_are_those_of_the_rows_whatever_a_call_allows(make_row):
+    few = protocol_for("mnist", epochs=2)
+    whole = make_row(epochs_run=105)
+    other = make_row(hyper="beta=3", epochs=2, epochs_run=2, best_epoch=1, validation_accuracy=0.1)
+    result = cell_result(CELL, [whole, other], few)
+    assert (result.epochs, result.protocol_epochs, result.is_cut) == (400, 400, False)
+    assert (result.epochs_allowed, result.epochs_run) == ((400,), (105,))
+    assert result.is_screened  # beta=3 had two epochs
+    result = cell_result(CELL, [other, replace(other, seed=1, epochs=15, epochs_run=15)], few)
+    assert (result.epochs, result.protocol_epochs, result.is_cut) == (2, 400, True)
+    assert (result.epochs_allowed, result.epochs_run) == ((2, 15), (2, 15))
+
+
 def test_without_noise_a_row_serves_every_table(make_row):
     row = make_row(data="cifar10", noise="none", p=0.0, n=40_000, network="resnet-34")
     for noise in ("uniform", "pair"):

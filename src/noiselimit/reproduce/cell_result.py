@@ -35,10 +35,11 @@ class CellResult:
     """The lowest limit that ended a run of the chosen value; the protocol's where none did."""
     is_screened: bool
     """Whether values were compared with it after fewer epochs, though more might have changed them."""
-    epochs_run: float
-    """Mean over the seeds of the chosen value."""
-    seconds: float
-    """Of all runs of the cell, the whole grid."""
+    epochs_allowed: tuple[int, ...]
+    epochs_run: tuple[int, ...]
+    """Of each seed's run of the chosen value, in the order of the seeds."""
+    protocol_epochs: int
+    """The protocol's, also where the call that asks allows fewer."""
     values_run: int
     values_compared: int
     values: int
@@ -56,6 +57,11 @@ class CellResult:
     precisions: tuple[str, ...]
     """In which the compared values were trained."""
     paper: PaperFigure | None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a run of the chosen value was ended by fewer epochs than the protocol's."""
+        return self.epochs < self.protocol_epochs
 
     @property
     def difference(self) -> float | None:

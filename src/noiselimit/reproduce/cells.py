@@ -26,7 +26,8 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
     own = sorted((row for row in by_value[chosen] if row.has_result), key=lambda row: row.seed)
     accuracies = [100 * (row.test_accuracy or 0.0) for row in own]
     compared = [row for value in found.ranked for row in by_value[value] if row.has_result]
-    epochs = min((row.epochs for row in own if not row.is_exhausted), default=protocol.epochs)
+    whole = protocol.parent_epochs or protocol.epochs  # a call may allow fewer, but not change what they are
+    epochs = min((row.epochs for row in own if not row.is_exhausted), default=whole)
     seeds = {row.seed for row in own}
     areas = [row.gap_auc for row in own if row.gap_auc is not None]
     everything = [row for of_value in by_value.values() for row in of_value]
@@ -41,8 +42,9 @@ def cell_result(cell: Cell, rows: Iterable[ResultRow], protocol: Protocol | None
         gap_auc=fmean(areas) if areas else None,
         epochs=epochs,
         is_screened=any(row.seed in found.seeds and not row.serves(epochs) for row in compared),
-        epochs_run=fmean(row.epochs_run for row in own),
-        seconds=sum(row.seconds for row in everything),
+        epochs_allowed=tuple(row.epochs for row in own),
+        epochs_run=tuple(row.epochs_run for row in own),
+        protocol_epochs=whole,
         values_run=len(by_value),
         values_compared=len(found.ranked),
         values=len(grid_values(cell, protocol)),

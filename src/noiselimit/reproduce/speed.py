@@ -57,6 +57,10 @@ class Speed:
             return ""
         return f"Times are those of another device, {self.device}, by its bench: {here} was not measured."
 
+    def scaled_from(self, network: str) -> str | None:
+        """The network whose times are scaled by operations for one that was not timed; None: it was."""
+        return None if self.timed(network) else str(self.timed(None)[0]["network"])
+
     def epoch_seconds(self, load: Load, runs: int) -> float:
         """Of one run in a cohort of so many."""
         if (load, runs) not in self._known:

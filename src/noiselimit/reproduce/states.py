@@ -25,6 +25,8 @@ class State:
     hours: float | None
     """For all of them from the beginning; None where the device was not measured."""
     hours_left: float | None
+    scaled_from: str | None
+    """The network whose times both are scaled from, where the bench did not time the right one."""
 
 
 def all_states(
@@ -44,12 +46,14 @@ def all_states(
         plan = make_plan(wanted)
         speed = plan.speed
         hours: float | None = 0.0
+        scaled = None
         if plan.protocol is not None:
             whole = plan_cohorts(plan.tasks, plan.rows, plan.protocol, speed)
             hours = None if speed is None else sum(cohort.seconds or 0.0 for cohort in whole) / 3600
+            scaled = None if speed is None else speed.scaled_from(plan.protocol.network)
         left = None if plan.seconds is None else plan.seconds / 3600
         title = STUDIES[name].title if of_table else FIGURES[name].title
         done = len(plan.tasks) - plan.missing
         kind = "table" if of_table else "figure"
-        states.append(State(name, kind, title, len(plan.tasks), done, hours, left))
+        states.append(State(name, kind, title, len(plan.tasks), done, hours, left, scaled))
     return states, speed
