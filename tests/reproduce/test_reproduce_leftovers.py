@@ -114,6 +114,29 @@ def test_without_the_data_it_is_left_to_a_later_call(killed_at, wanted, monkeypa
     assert (curves(wanted), left(wanted)) == (["mae"], [])
 
 
+@pytest.mark.parametrize(
+    ("error", "said", "stays"),
+    [
+        (InputError("curves.csv is damaged: move it away."), r"yet: curves\.csv is damaged", True),
+        (ZeroDivisionError("division by zero"), r"\(ZeroDivisionError: division by zero\)\.", False),
+    ],
+)
+def test_what_cannot_be_kept_is_told_as_while_training(killed_at, wanted, monkeypatch, error, said, stays):
+    """A folder that figures can still have something of stays; for a mistake of ours none is kept forever."""
+    shutil.copytree(killed_at("harvest"), wanted.out.parent, dirs_exist_ok=True)
+
+    def broken(*_):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(hearing, "harvest", broken)
+        with pytest.warns(Notice, match=rf"^figures have nothing of run .*/mae-\S+ {said}"):
+            assert call(wanted).left == 0
+    assert any(name.startswith("mae-") for name in left(wanted)) == stays
+    call(wanted)
+    assert (curves(wanted), left(wanted)) == (["mae"] if stays else [], [])
+
+
 def test_a_folder_in_use_is_left_to_its_user(killed_at, wanted, monkeypatch):
     shutil.copytree(killed_at("mark_recorded"), wanted.out.parent, dirs_exist_ok=True)
 

@@ -93,18 +93,30 @@ class News:
             self._known.add((row.key, row.epochs))
         if self._places.is_task(run.spec):
             self.ended, self.failed = self.ended + 1, self.failed + run.failed
-        if self._is_harvested(row, run, is_new=is_new) and not is_parent(run.spec, self._protocol):
+        is_done = is_harvested(row, run, self._data, self._out, self._way, is_new=is_new)
+        if is_done and not is_parent(run.spec, self._protocol):
             mark_recorded(folder)
 
-    def _is_harvested(self, row: ResultRow, run: Run, *, is_new: bool) -> bool:
-        """Whether the folder is of no more use; not where a file of figures was damaged meanwhile."""
-        try:
-            if is_new or is_lacking(row, self._out):  # figures show the row's run, not one trained again
-                harvest(row, run, self._data, self._out, find_device(self._way.device))
-        except InputError as error:
-            warnings.warn(f"figures have nothing of run {run.path} yet: {error}", Notice, stacklevel=2)
-            return False
-        except Exception as error:  # hours of training shall not be lost for a picture
-            what = f"{type(error).__name__}: {error}"
-            warnings.warn(f"figures have nothing of run {run.path} ({what}).", Notice, stacklevel=2)
-        return True
+
+def is_harvested(
+    row: ResultRow, run: Run, data: DataSet, out: Path, way: Way, *, is_new: bool = False
+) -> bool:
+    """Keep what figures want of the run; whether its folder is of no more use.
+
+    It is of use where a file of figures was damaged meanwhile. `is_new`: there was no row of the run before.
+    """
+    try:
+        if is_new or is_lacking(row, out):  # figures show the row's run, not one trained again
+            harvest(row, run, data, out, find_device(way.device))
+    except InputError as error:
+        warn_of_later(run, error)
+        return False
+    except Exception as error:  # hours of training shall not be lost for a picture
+        what = f"{type(error).__name__}: {error}"
+        warnings.warn(f"figures have nothing of run {run.path} ({what}).", Notice, stacklevel=2)
+    return True
+
+
+def warn_of_later(run: Run, error: InputError) -> None:
+    """Say why figures have to wait for what they want of the run."""
+    warnings.warn(f"figures have nothing of run {run.path} yet: {error}", Notice, stacklevel=3)

@@ -1,17 +1,15 @@
 """What a killed process had recorded and was not done with: figures get theirs, and the folders go."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from noiselimit.cohort.device import find_device
 from noiselimit.data.examples import DataSet
-from noiselimit.errors import InputError, Notice
+from noiselimit.errors import InputError
 from noiselimit.locks import folder_lock
 from noiselimit.reproduce.clearing import MARK, clear_recorded, mark_recorded
-from noiselimit.reproduce.figures.harvest import harvest, is_lacking
-from noiselimit.reproduce.hearing import Way
+from noiselimit.reproduce.figures.harvest import is_lacking
+from noiselimit.reproduce.hearing import Way, is_harvested, warn_of_later
 from noiselimit.reproduce.parents import is_parent
 from noiselimit.reproduce.protocol import Protocol
 from noiselimit.reproduce.recorded import recorded_runs
@@ -61,17 +59,12 @@ def _is_anything_left(tasks: Sequence[Task], protocol: Protocol, out: Path, runs
 
 
 def _is_harvested(run: Run, row: ResultRow, out: Path, way: Way, load: Callable[[], DataSet]) -> bool:
-    """Whether the folder is of no more use; not where only the data are not at hand."""
+    """Whether the folder is of no more use; not yet where the data are not at hand."""
     if not is_lacking(row, out):
         return True
     try:
         data = load()
     except InputError as error:
-        warnings.warn(f"figures have nothing of run {run.path} yet: {error}", Notice, stacklevel=3)
+        warn_of_later(run, error)
         return False
-    try:
-        harvest(row, run, data, out, find_device(way.device))
-    except Exception as error:  # hours of training shall not be lost for a picture
-        what = f"{type(error).__name__}: {error}"
-        warnings.warn(f"figures have nothing of run {run.path} ({what}).", Notice, stacklevel=3)
-    return True
+    return is_harvested(row, run, data, out, way)
