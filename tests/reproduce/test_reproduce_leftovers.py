@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError, Notice
 from noiselimit.reproduce import carrying_out, hearing, leftovers
 from noiselimit.reproduce.call import make_plan
@@ -188,17 +189,24 @@ def test_ce_runs_to_start_from_stay_and_are_asked_for_nothing(wanted, monkeypatc
 
 
 @pytest.mark.parametrize(("name", "runs"), [("mnist", 1), ("memorisation", 4)])
-def test_a_file_of_figures_that_is_damaged_while_runs_train_costs_none_of_them(wanted, name, runs):
+def test_a_file_of_figures_that_is_damaged_while_runs_train_costs_none_of_them(
+    wanted, name, runs, monkeypatch
+):
     """A figure's own runs have no row elsewhere, so that their folders are all there is of them."""
     if name != "mnist":
         wanted = dataclasses.replace(wanted, name=name, methods=None, problems=None)
-    plan, path = make_plan(wanted), kept_file(wanted.out, "curves")
-    path.parent.mkdir(parents=True)
-    path.write_text("my notes\n")
-    with pytest.warns(
-        Notice, match=r"figures have nothing of run .* yet: .*curves\.csv is no file of results"
-    ):
-        assert carry_out(plan, wanted).rows == runs
+    path = kept_file(wanted.out, "curves")
+
+    def damage(*arguments):
+        path.parent.mkdir(parents=True)
+        path.write_text("my notes\n")
+        return load_data(*arguments)
+
+    awaited = r"figures have nothing of run .* yet: .*curves\.csv is no file of results"
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(carrying_out, "load_data", damage)  # which is after files were looked at
+        with pytest.warns(Notice, match=awaited):
+            assert call(wanted).rows == runs
     assert path.read_text() == "my notes\n"
     folders = wanted.runs_folder("mnist")
     ended = {file: file.read_bytes() for file in folders.glob("*/metrics.json")}

@@ -1,14 +1,12 @@
 """What `noiselimit reproduce NAME` does and prints."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from noiselimit.cli.bench_news import bench_news
 from noiselimit.cli.news import download_news
 from noiselimit.cli.reproduce_plan import plain_plan, plan_lines
 from noiselimit.cli.reproduce_tables import print_cells
-from noiselimit.errors import InputError
 from noiselimit.reproduce.budget import WORTH_BEGINNING
 from noiselimit.reproduce.call import Plan, make_plan
 from noiselimit.reproduce.carrying_out import carry_out
@@ -24,7 +22,6 @@ from noiselimit.reproduce.wanted import Wanted
 
 def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
     """The exit code: 1 where a run failed."""
-    _require_folder(wanted.runs)
     planned = make_plan(wanted)
     if plan:
         minutes = wanted.budget_minutes
@@ -55,13 +52,6 @@ def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
     elif ended.left:
         print("The same command goes on.")
     return 1 if ended.failed else 0
-
-
-def _require_folder(runs: Path) -> None:
-    """Said in any case, and not only when there is something to train."""
-    there = next((path for path in (runs, *runs.parents) if path.exists()), None)
-    if there is not None and not there.is_dir():
-        raise InputError(f"{there} is no folder, so nothing can be trained there: name another by --runs.")
 
 
 def _results(plan: Plan, wanted: Wanted) -> tuple[list[CellResult], dict[Cell, Runs]]:

@@ -9,7 +9,7 @@ from noiselimit.errors import InputError
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.figures.figure import Figure
-from noiselimit.reproduce.figures.kept import kept_file, read_kept, require_sound
+from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.parents import parents_there
 from noiselimit.reproduce.protocol import Protocol, protocol_for
@@ -55,7 +55,8 @@ class Plan:
 
 def make_plan(wanted: Wanted) -> Plan:
     """Nothing is trained, and no data are needed."""
-    _require_folder(wanted.out)
+    _require_folder(wanted.out, "no results can be put there: name another by --out")
+    _require_folder(wanted.runs, "nothing can be trained there: name another by --runs")
     folders = (wanted.out.parent, Path("results"))
     device = find_device(wanted.device)
     speed = find_speed(device.type, folders, wanted.bench)
@@ -66,17 +67,16 @@ def make_plan(wanted: Wanted) -> Plan:
     return replace(plan, here=circumstances(device)["device"])
 
 
-def _require_folder(out: Path) -> None:
+def _require_folder(place: Path, remedy: str) -> None:
     """Said before hours of training, and not when their first row is to be written."""
-    there = next((path for path in (out, *out.parents) if path.exists()), None)
+    there = next((path for path in (place, *place.parents) if path.exists()), None)
     if there is not None and not there.is_dir():
-        raise InputError(f"{there} is no folder, so no results can be put there: name another by --out.")
+        raise InputError(f"{there} is no folder, so {remedy}.")
 
 
 def _table_plan(study: Study, wanted: Wanted, speed: Speed | None) -> Plan:
     protocol = protocol_for(study.data, quick=wanted.quick, epochs=wanted.epochs)
     rows = read_rows(rows_path(wanted.out, study.data))
-    require_sound(wanted.out)
     cells = chosen_cells(study, wanted.methods, wanted.problems)
     tasks = all_tasks(cells, range(protocol.seeds) if wanted.seeds is None else wanted.seeds, protocol)
     if wanted.values is not None:
@@ -110,8 +110,6 @@ def _figure_plan(figure: Figure, wanted: Wanted, speed: Speed | None) -> Plan:
     protocol = figure.protocol(quick=wanted.quick, epochs=wanted.epochs)
     if protocol is None or figure.kind is None:
         return Plan((), None, (), (), (), speed)
-    read_rows(rows_path(wanted.out, protocol.data))  # what runs of a figure leave is for tables too
-    require_sound(wanted.out)
     kept = [one for one in read_kept(kept_file(wanted.out, figure.kind)) if figure.wants(one.row)]
     rows = [one.row for one in kept]
     there = parents_there(wanted.runs_folder(protocol.data), protocol)

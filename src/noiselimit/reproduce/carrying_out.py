@@ -9,8 +9,10 @@ from noiselimit.files import make_folder
 from noiselimit.locks import folder_lock
 from noiselimit.reproduce.budget import WORTH_BEGINNING
 from noiselimit.reproduce.call import Plan
+from noiselimit.reproduce.figures.kept import require_sound
 from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.leftovers import finish_recorded
+from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import Ended, Tell, run_cohorts
 from noiselimit.reproduce.wanted import Wanted
 
@@ -31,6 +33,8 @@ def carry_out(
     protocol = plan.protocol
     if protocol is None:
         return Ended()
+    read_rows(rows_path(wanted.out, protocol.data))  # what a figure trains is for tables too, and
+    require_sound(wanted.out)  # what a table trains for figures of every kind
     limit = wanted.budget_minutes
     way = Way(
         runs=wanted.runs_folder(protocol.data),

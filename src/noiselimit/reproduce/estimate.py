@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from noiselimit.methods import get_method
+from noiselimit.methods import METHODS, get_method
 from noiselimit.reproduce.parents import Place, parent_of, place_of
 from noiselimit.reproduce.protocol import Protocol
 from noiselimit.reproduce.rows import ResultRow
@@ -94,12 +94,15 @@ def _epochs_of_similar(task: Task, rows: Sequence[ResultRow]) -> list[float]:
     spec, cell = task.spec, task.cell
     if spec.epochs <= spec.patience:
         return [float(spec.epochs)]
+    paired = get_method(cell.method).needs_predictor
+    of_size = {name for name, method in METHODS.items() if method.needs_predictor == paired}
     alike = [
         row
         for row in rows
-        if (row.data, row.n, row.patience, row.quick) == (cell.data, cell.n, spec.patience, False)
+        if row.n == cell.n
+        and row.method in of_size
+        and (row.data, row.patience, row.quick) == (cell.data, spec.patience, False)
         and row.serves(spec.epochs)
-        and get_method(row.method).needs_predictor == get_method(cell.method).needs_predictor
     ]
     of_method = [row for row in alike if row.method == cell.method]
     seen = [float(min(row.epochs_run, spec.epochs)) for row in of_method or alike]
