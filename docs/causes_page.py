@@ -17,6 +17,16 @@ from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.paper import LABELS, paper_figure
 from noiselimit.reproduce.rows import ResultRow
 
+SAID = {
+    "patience": "no early stopping",
+    "schedule": "rate falling as a cosine",
+    "weights": "other initial weights, drawn alike",
+    "norm": "batch-norm on the predictor's 128 units",
+}
+"""Part → what it changes."""
+SURE = 0.95
+"""How often an interval should have the difference in it."""
+
 
 def block(results: Mapping[str, Any], rows: Sequence[ResultRow]) -> str:
     """The measurements as Markdown, beside the tables' rows, and what was not measured yet."""
@@ -103,19 +113,6 @@ def _batches(results: dict[str, Any]) -> str:
     )
     not_run = f" Not run yet: {', '.join(missing)}." if missing else ""
     return "\n".join([*lines, "", verdict, "", _how({"batches": results}) + not_run])
-
-
-SAID = {
-    "patience": "no early stopping",
-    "schedule": "rate falling as a cosine",
-    "weights": "other initial weights, drawn alike",
-    "norm": "batch-norm on the predictor's 128 units",
-}
-"""Part → what it changes."""
-
-
-SURE = 0.95
-"""How often an interval should have the difference in it."""
 
 
 def _changes(changed: dict[str, dict[str, Any]], rows: Sequence[ResultRow]) -> str:

@@ -13,8 +13,9 @@ LATE = 40
 
 def late_text(result: CellResult, measured: Measured) -> str:
     """What the chosen runs have on the test examples in their last epochs; empty without all their curves."""
-    rows = cell_rows(result.cell, measured.rows[result.cell.data])[result.hyper]
-    curves = [measured.curves.get((row.key, row.epochs)) for row in rows if row.seed in result.seeds]
+    of_value = cell_rows(result.cell, measured.rows[result.cell.data])[result.hyper]
+    rows = [row for row in of_value if row.has_result]
+    curves = [measured.curves.get((row.key, row.epochs)) for row in rows]
     late = [fmean(curve.test[-LATE:]) for curve in curves if curve is not None and curve.test]
     if not late or len(late) < len(curves):
         return ""

@@ -33,13 +33,22 @@ class Notice(UserWarning):
     """What a user should know about how something is done; results are the same. One sentence."""
 
 
+NEAR = 0.55
+"""How much of a word and what was meant must be the same: half of 'bogus' and 'out' is."""
+
+
 def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
-    """The error for a name that is not among the known ones, with the nearest one suggested."""
+    """The error for a name that is not among the known ones; one that is spelled nearly so is suggested."""
     names = sorted(known)
-    spelled = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(str(given).lower(), spelled, n=1, cutoff=0.5)
+    spelled = {_bare(name): name for name in names}
+    close = difflib.get_close_matches(_bare(str(given)), spelled, n=1, cutoff=NEAR)
     remedy = f"did you mean '{spelled[close[0]]}'?" if close else f"choose one of {', '.join(names)}."
     return InputError(f"unknown {what} '{given}': {remedy}")
+
+
+def _bare(word: str) -> str:
+    """Without the dashes that all options have in common."""
+    return word.lstrip("-").lower().replace("_", "-")
 
 
 def number(

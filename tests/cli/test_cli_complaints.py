@@ -1,8 +1,6 @@
 """Complaints name options as they are typed."""
 
-import pytest
-
-from noiselimit.cli.complaints import not_known, parser_sentence, with_typed_option
+from noiselimit.cli.complaints import parser_sentence, with_typed_option
 
 FLAGS = {"learning_rate": "--learning-rate", "as_json": "--json"}
 
@@ -32,23 +30,3 @@ def test_a_complaint_without_context_points_to_help():
             return "No."
 
     assert parser_sentence(ParserError()) == "No: see 'noiselimit --help'."
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [("--epohcs", "--epochs"), ("--Epochs", "--epochs"), ("--batch_size", "--batch-size"), ("-out", "--out")],
-)
-def test_what_is_spelled_nearly_so_is_suggested(given, meant):
-    known = ["--epochs", "--batch-size", "--out"]
-    assert str(not_known("option", given, known)) == f"unknown option '{given}': did you mean '{meant}'?"
-
-
-@pytest.mark.parametrize("given", ["--bogus", "--o", "list", "--"])
-def test_nothing_is_suggested_that_is_not(given):
-    known = ["--out", "mnist", "--epochs"]
-    said = str(not_known("word", given, known, also=["merge"]))
-    assert said == f"unknown word '{given}': choose one of --epochs, --out, mnist."
-
-
-def test_a_further_word_may_be_meant():
-    assert "did you mean 'list'?" in str(not_known("table", "lst", ["mnist"], also=["list"]))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from noiselimit.errors import InputError
 from noiselimit.reproduce.merging import merge_results
-from noiselimit.reproduce.row_checks import check_row
+from noiselimit.reproduce.row_checks import ALL_OR_NONE, check_row
 from noiselimit.reproduce.rows import COLUMNS, HEADER, line_of, row_of, split_line
 from noiselimit.reproduce.rows_file import append_rows, read_rows, sound_row
 
@@ -20,14 +20,7 @@ LINE = (
 )
 OF_FIGURE = {"network": "mlp-4x512", "method": "ce"}
 OF_CLOTHING = {"network": "resnet-50", "epochs": 30, "epochs_run": 30, "best_epoch": 9}
-NOTHING = {
-    "best_epoch": 0,
-    "validation_accuracy": None,
-    "validation_loss": None,
-    "test_accuracy": None,
-    "bootstrap_std": None,
-    "gap_auc": None,
-}
+NOTHING = {**dict.fromkeys(ALL_OR_NONE), "gap_auc": None, "best_epoch": 0}
 FAILED = {**NOTHING, "failure": "the loss is not finite"}
 BAD = [
     ({"data": "../escaped"}, "data is '../escaped', and not one of mnist, cifar10"),

@@ -1,31 +1,10 @@
 """Complaints in the words of the command line: options as they are typed, and where help is."""
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from noiselimit.errors import InputError
-
-NEAR = 0.7
-"""How much of a word and what was meant must be the same: of 'list' and 'mnist' two thirds are."""
-
-
-def not_known(what: str, given: str, known: Iterable[str], also: Iterable[str] = ()) -> InputError:
-    """The error for a word that is none of these; one is suggested only if it is spelled nearly so.
-
-    `also`: further words to suggest.
-    """
-    known = sorted(known)
-    spelled = {_bare(name): name for name in (*known, *also)}
-    near = get_close_matches(_bare(given), spelled, n=1, cutoff=NEAR)
-    remedy = f"did you mean '{spelled[near[0]]}'?" if near else f"choose one of {', '.join(known)}."
-    return InputError(f"unknown {what} '{given}': {remedy}")
-
-
-def _bare(word: str) -> str:
-    """Without the dashes that all options have in common."""
-    return word.lstrip("-").lower().replace("_", "-")
+from noiselimit.errors import InputError, unknown
 
 
 def parser_sentence(error: Any) -> str:
@@ -42,7 +21,7 @@ def parser_sentence(error: Any) -> str:
         inner = getattr(context.command, "commands", {}).values()
         if any(given in _options(command) for command in inner):
             return f"{given} comes after a command: see '{context.command_path} --help'."
-        return str(not_known("option", given, [*options, "--help"]))
+        return str(unknown("option", given, [*options, "--help"]))
     return f"{error.format_message().rstrip('.')}: see '{context.command_path} --help'."
 
 

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from noiselimit.cli.audit import audit
 from noiselimit.cli.bench import bench
 from noiselimit.cli.bound import bound
-from noiselimit.cli.complaints import not_known, parser_sentence, takes_place, with_typed_option
+from noiselimit.cli.complaints import parser_sentence, takes_place, with_typed_option
 from noiselimit.cli.demo import demo
 from noiselimit.cli.export import export
 from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted, end
@@ -24,7 +24,7 @@ from noiselimit.cli.predict import predict
 from noiselimit.cli.reproduce import NamedCommands, reproduce
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
-from noiselimit.errors import InputError, Notice
+from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.files import FULL
 from noiselimit.machine import lacks_memory
 
@@ -34,7 +34,7 @@ NOBODY_READS = 141  # what shells report for a command whose reader, such as hea
 class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in self.commands:
-            raise not_known("command", args[0], self.commands)
+            raise unknown("command", args[0], self.commands)
         return super().resolve_command(ctx, args)
 
 

@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 from noiselimit.cli.interrupted import Interrupted
 from noiselimit.cli.options import DataDir, Device, Download, Json, Quiet, names, numbers
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
 
 Out = Annotated[
     Path | None,
@@ -179,14 +179,13 @@ def run(
 
 
 def _require_name(name: str) -> None:
-    from noiselimit.cli.complaints import not_known
     from noiselimit.reproduce.figures.registry import FIGURES
     from noiselimit.reproduce.studies import STUDIES
 
     if name in COMMANDS:
         raise InputError(f"'{name}' is no table or figure: type 'noiselimit reproduce {name}'.")
     if name not in STUDIES and name not in FIGURES:
-        raise not_known("table or figure", name, [*STUDIES, *FIGURES], also=COMMANDS)
+        raise unknown("table, figure or command", name, [*STUDIES, *FIGURES, *COMMANDS])
 
 
 def _usual_place(quick: bool) -> Path:

@@ -100,7 +100,7 @@ def _plain(
                 "paper_std": None if result.paper is None else result.paper.std,
                 # A quick trial is on other data, so that it neither meets the paper's nor differs from it.
                 "difference": None if wanted.quick else result.difference,
-                # So does one that fewer epochs than the paper's ended: CE, for one, is better after two.
+                # Nor does one that fewer epochs than the paper's ended: CE, for one, is better after two.
                 "meets": None if wanted.quick or result.is_cut else result.meets,
             }
             for result in results

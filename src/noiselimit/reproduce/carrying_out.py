@@ -33,8 +33,9 @@ def carry_out(
     protocol = plan.protocol
     if protocol is None:
         return Ended()
-    read_rows(rows_path(wanted.out, protocol.data))  # what a figure trains is for tables too, and
-    require_sound(wanted.out)  # what a table trains for figures of every kind
+    # Whatever is trained, a table and figures of every kind get something of it: their files must be sound.
+    read_rows(rows_path(wanted.out, protocol.data))
+    require_sound(wanted.out)
     limit = wanted.budget_minutes
     way = Way(
         runs=wanted.runs_folder(protocol.data),

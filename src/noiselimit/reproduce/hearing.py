@@ -93,17 +93,17 @@ class News:
             self._known.add((row.key, row.epochs))
         if self._places.is_task(run.spec):
             self.ended, self.failed = self.ended + 1, self.failed + run.failed
-        is_done = is_harvested(row, run, self._data, self._out, self._way, is_new=is_new)
+        is_done = try_harvest(row, run, self._data, self._out, self._way, is_new=is_new)
         if is_done and not is_parent(run.spec, self._protocol):
             mark_recorded(folder)
 
 
-def is_harvested(
+def try_harvest(
     row: ResultRow, run: Run, data: DataSet, out: Path, way: Way, *, is_new: bool = False
 ) -> bool:
-    """Keep what figures want of the run; whether its folder is of no more use.
+    """Keep what figures want of the run, and say whether its folder is of no more use.
 
-    It is of use where a file of figures was damaged meanwhile. `is_new`: there was no row of the run before.
+    It is still of use where a file of figures was damaged meanwhile. `is_new`: the run had no row before.
     """
     try:
         if is_new or is_lacking(row, out):  # figures show the row's run, not one trained again

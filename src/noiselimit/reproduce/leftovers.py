@@ -9,7 +9,7 @@ from noiselimit.errors import InputError
 from noiselimit.locks import folder_lock
 from noiselimit.reproduce.clearing import MARK, clear_recorded, mark_recorded
 from noiselimit.reproduce.figures.harvest import is_lacking
-from noiselimit.reproduce.hearing import Way, is_harvested, warn_of_later
+from noiselimit.reproduce.hearing import Way, try_harvest, warn_of_later
 from noiselimit.reproduce.parents import is_parent
 from noiselimit.reproduce.protocol import Protocol
 from noiselimit.reproduce.recorded import recorded_runs
@@ -67,4 +67,4 @@ def _is_harvested(run: Run, row: ResultRow, out: Path, way: Way, load: Callable[
     except InputError as error:
         warn_of_later(run, error)
         return False
-    return is_harvested(row, run, data, out, way)
+    return try_harvest(row, run, data, out, way)

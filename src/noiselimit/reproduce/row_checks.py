@@ -11,7 +11,7 @@ from noiselimit.reproduce.studies import STUDIES
 
 SHARES = ("p", "validation_accuracy", "test_accuracy", "bootstrap_std", "gap_auc")
 COUNTS = ("n", "seed", "epochs", "patience", "epochs_run", "best_epoch", "seconds")
-RESULTS = ("validation_accuracy", "validation_loss", "test_accuracy", "bootstrap_std")
+ALL_OR_NONE = ("validation_accuracy", "validation_loss", "test_accuracy", "bootstrap_std")
 """What a run has of its best epoch: all of them, or none where it failed before it had one."""
 WORDS = ("failure", "device", "versions", "commit", "date")
 YEAR = 366 * 24 * 3600.0
@@ -67,16 +67,16 @@ def _check_network(name: str) -> None:
 
 def _check_results(row: ResultRow) -> None:
     """Half of a result would be shown as a run that failed at once, or as one without any spread."""
-    there = [name for name in RESULTS if getattr(row, name) is not None]
-    if there and len(there) < len(RESULTS):
-        missing = ", ".join(name for name in RESULTS if name not in there)
+    there = [name for name in ALL_OR_NONE if getattr(row, name) is not None]
+    if there and len(there) < len(ALL_OR_NONE):
+        missing = ", ".join(name for name in ALL_OR_NONE if name not in there)
         raise ValueError(f"{missing} is empty, and {', '.join(there)} is not")
     if there and row.best_epoch == 0:
         raise ValueError(f"best_epoch is 0, and {there[0]} is not empty")
     if not there and row.best_epoch > 0:
-        raise ValueError(f"best_epoch is {row.best_epoch}, and {RESULTS[0]} is empty")
+        raise ValueError(f"best_epoch is {row.best_epoch}, and {ALL_OR_NONE[0]} is empty")
     if not there and row.gap_auc is not None:
-        raise ValueError(f"gap_auc is {row.gap_auc:g}, and {RESULTS[0]} is empty")
+        raise ValueError(f"gap_auc is {row.gap_auc:g}, and {ALL_OR_NONE[0]} is empty")
     if not there and not row.failure:
         raise ValueError("there is neither a result nor a failure")
     # Whatever the method minimises, this is the cross-entropy of its classifier.
