@@ -271,3 +271,11 @@ def test_a_label_can_stand_on_its_line() -> None:
     x, y = points(line.findall(f"{SVG}polyline")[0])[1]
     assert (label.text, number(label, "x"), number(label, "y")) == ("on it", x, pytest.approx(y + 4))
     assert [text.text for text in of_class(root, "text", "label") if text is not label] == ["end"]
+
+
+def test_a_dashed_line_is_told_from_one_of_its_colour() -> None:
+    ends = [(1, 0.2), (2, 0.4)]
+    root = lines_svg([Line("a", ends, "chosen"), Line("b", ends, "chosen", dashed=True)])
+    plain, dashed = (line.get("stroke-dasharray") for line in root.iter(SVG + "polyline"))
+    assert plain is None
+    assert dashed

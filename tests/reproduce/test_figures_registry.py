@@ -1,5 +1,6 @@
 """What every figure must do, and what tells them apart."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ from noiselimit.reproduce.figures.beta_sweep import BETA_SWEEP
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.histograms import BINS
 from noiselimit.reproduce.figures.kept import Kept, current_kept
-from noiselimit.reproduce.figures.learning_curves import LEARNING_CURVES
+from noiselimit.reproduce.figures.learning_curves import CIFAR_CURVES, LEARNING_CURVES
 from noiselimit.reproduce.figures.memorisation import MEMORISATION, SEARCHED, chosen, training_of
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.protocol import Protocol
@@ -91,6 +92,18 @@ def test_the_sweep_is_part_of_what_the_learning_curves_train() -> None:
     )
     assert sweep < curves
     assert len(sweep) == 16
+
+
+def test_no_two_lines_of_the_learning_curves_look_alike(make_row: MakeRow) -> None:
+    figure = CIFAR_CURVES[0]
+    protocol = protocol_of(figure, quick=False)
+    kept = [Kept(row_of(task, protocol, make_row), VALUES["curves"]) for task in figure.tasks(protocol)]
+    drawn = figure.draw(kept)
+    assert drawn is not None
+    line = r'<g class="(line \w+)"( opacity="[\d.]+")?>.*?<polyline [^>]*?( stroke-dasharray="[^"]+")?/>'
+    looks = re.findall(line, drawn)
+    for side in (looks[: len(looks) // 2], looks[len(looks) // 2 :]):
+        assert len(side) == len(set(side)) == 8
 
 
 def test_memorisation_compares_the_paper_s_regularisers(make_row: MakeRow) -> None:

@@ -44,6 +44,8 @@ class Line:
     """The x of a point on which the label stands, for lines that all end in one place."""
     strength: float = 1.0
     """Opacity, for lines whose order a reader should see, such as those of a growing β."""
+    dashed: bool = False
+    """Whether it is dashed, to tell it from others of its colour."""
 
 
 @dataclass(frozen=True)
@@ -178,12 +180,13 @@ def _thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _draw(line: Line, parts: list[list[tuple[float, float]]], x: Scale, y: Scale) -> str:
     shapes = []
+    dashes = ' stroke-dasharray="6 4"' if line.dashed else ""
     for part in parts:
         if len(part) == 1:
             shapes.append(f'<circle class="lone" cx="{x(part[0][0]):.1f}" cy="{y(part[0][1]):.1f}" r="2.5"/>')
         else:
             path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in part)
-            shapes.append(f'<polyline points="{path}"/>')
+            shapes.append(f'<polyline points="{path}"{dashes}/>')
     at_mark = [known(b) for a, b in line.points if a == line.mark]
     if at_mark and line.mark is not None and at_mark[0] is not None:
         shapes.append(f'<circle class="mark" cx="{x(line.mark):.1f}" cy="{y(at_mark[0]):.1f}" r="4.5"/>')

@@ -13,7 +13,9 @@ from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.studies import Cell, wrong_share
 
 METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
-STRONG = ("ce", "limit-l", "limit-l+init")
+# Four looks in each of the two colours, so that no two lines of a chart are alike.
+PALE = ("mae", "fw", "limit-g", "limit-g+init")
+DASHED = ("mae", "dmi", "limit-g+init", "limit-l+init")
 
 
 def chosen(kept: Sequence[Kept]) -> list[Curves]:
@@ -29,7 +31,8 @@ def _style(curves: Curves) -> dict[str, Any]:
         "label": label,
         "emphasis": "chosen" if row.method.startswith("limit") else "baseline",
         "tooltip": f"{label} {row.hyper}".strip(),
-        "strength": 1.0 if row.method in STRONG else 0.5,
+        "strength": 0.5 if row.method in PALE else 1.0,
+        "dashed": row.method in DASHED,
     }
 
 
