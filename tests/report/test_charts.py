@@ -6,14 +6,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from drawn import SVG, number, of_class, points, tick_places
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
-from noiselimit.report.charts import HEIGHT, WIDTH, Bars, Line, histogram, histogram_counts, line_chart
+from noiselimit.report.axes import HEIGHT, WIDTH
+from noiselimit.report.charts import Line, line_chart
+from noiselimit.report.histogram import Bars, histogram
 
-SVG = "{http://www.w3.org/2000/svg}"
-ROOT_2 = float(np.sqrt(2))
 HOSTILE = "</title><script>alert('1')</script>&\"\x00\ud800"
 
 
@@ -21,37 +21,6 @@ def lines_svg(lines: list[Line], **options: Any) -> ElementTree.Element:
     return ElementTree.fromstring(
         line_chart(lines, title="accuracy", x_label="epoch", y_label="share", **options)
     )
-
-
-def bars_svg(series: list[Bars], **options: Any) -> ElementTree.Element:
-    settings: dict[str, Any] = {
-        "title": "gap",
-        "x_label": "gap",
-        "y_label": "examples",
-        "span": (0.0, ROOT_2),
-    } | options
-    return ElementTree.fromstring(histogram(series, **settings))
-
-
-def of_class(root: ElementTree.Element, tag: str, *names: str) -> list[ElementTree.Element]:
-    return [e for e in root.iter(SVG + tag) if set(names) <= set(e.get("class", "").split())]
-
-
-def number(element: ElementTree.Element, name: str) -> float:
-    return float(element.get(name, "nan"))
-
-
-def points(polyline: ElementTree.Element) -> list[tuple[float, float]]:
-    pairs = [pair.split(",") for pair in polyline.get("points", "").split()]
-    return [(float(x), float(y)) for x, y in pairs]
-
-
-def tick_places(root: ElementTree.Element) -> tuple[dict[str, float], dict[str, float]]:
-    """Pixel of each tick text: x of those under the axis, y of those beside it (at the line's height)."""
-    under = {t.text or "": number(t, "x") for t in of_class(root, "text", "tick", "x") if t.get("x")}
-    beside = [t.text or "" for t in of_class(root, "text", "tick", "y")]
-    grid = [number(line, "y1") for line in of_class(root, "line", "grid")]
-    return under, dict(zip(beside, grid, strict=True))
 
 
 def test_points_land_at_the_ticks_of_their_values() -> None:
@@ -151,60 +120,6 @@ def test_no_values_say_so(ys: list[float | None]) -> None:
     assert not list(root.iter(SVG + "polyline"))
 
 
-values = arrays.arrays(np.float64, st.integers(0, 60), elements=st.floats(-0.1, 1.6))
-
-
-@given(values, st.integers(1, 40))
-def test_counts_conserve_the_examples(gaps: np.ndarray, bins: int) -> None:
-    counts = histogram_counts(gaps, bins, (0.0, ROOT_2))
-    assert counts.shape == (bins,)
-    assert counts.sum() == len(gaps)
-
-
-@given(values, values)
-def test_bars_conserve_the_examples(right: np.ndarray, wrong: np.ndarray) -> None:
-    root = bars_svg([Bars("r", right, "right"), Bars("w", wrong, "wrong")])
-    titles = [t.text or "" for g in root.iter(SVG + "g") for t in g.iter(SVG + "title")]
-    pairs = [re.fullmatch(r".*: (\d+) r, (\d+) w", title) for title in titles]
-    found = np.array([[int(m[1]), int(m[2])] for m in pairs if m], dtype=int).reshape(-1, 2)
-    assert len(found) == len(titles)
-    assert found.sum(axis=0).tolist() == [len(right), len(wrong)]
-
-
-def test_rounding_beyond_the_span_and_nan() -> None:
-    gaps = np.array([-1e-9, 0.0, ROOT_2, ROOT_2 + 1e-7, np.nan, np.inf], dtype=np.float64)
-    assert histogram_counts(gaps, 4, (0.0, ROOT_2)).tolist() == [2, 0, 0, 2]
-    assert histogram_counts(gaps.astype(np.float32), 4, (0.0, ROOT_2)).tolist() == [2, 0, 0, 2]
-
-
-def test_bars_are_as_high_as_their_counts_and_stacked() -> None:
-    right, wrong = np.full(40, 0.01), np.full(20, 0.02)
-    root = bars_svg([Bars("r", right, "right"), Bars("w", wrong, "wrong")], bins=10)
-    [lower, upper] = [r for g in root.iter(SVG + "g") if g.find(SVG + "title") is not None for r in g[1:]]
-    _, y = tick_places(root)
-    assert number(lower, "y") == pytest.approx(y["40"], abs=0.11)
-    assert number(upper, "y") == pytest.approx(y["60"], abs=0.11)
-    assert number(lower, "y") + number(lower, "height") == pytest.approx(y["0"], abs=0.11)
-    assert [r.get("class") for r in (lower, upper)] == ["bar right", "bar wrong"]
-
-
-def test_one_example_among_thousands_is_still_visible() -> None:
-    root = bars_svg([Bars("r", np.array([0.01] * 5000 + [1.3]))])
-    assert min(number(rect, "height") for rect in of_class(root, "rect", "bar")) >= 1.0
-
-
-def test_legend_only_for_several_series() -> None:
-    some = np.array([0.1])
-    assert not of_class(bars_svg([Bars("right labels", some)]), "g", "legend")
-    [legend] = of_class(bars_svg([Bars("right labels", some), Bars("wrong labels", some)]), "g", "legend")
-    assert list(legend.itertext()) == ["right labels", "wrong labels"]
-
-
-def test_empty_histogram_says_so() -> None:
-    root = bars_svg([Bars("r", np.array([np.nan]))])
-    assert "no values were recorded" in "".join(root.itertext())
-
-
 CHARTS: list[Callable[..., str]] = [
     lambda text, **options: line_chart(
         [Line(text, [(1, 0.5), (2, 0.6)], "chosen", text)],
@@ -276,6 +191,31 @@ def test_a_label_can_stand_on_its_line() -> None:
 def test_a_dashed_line_is_told_from_one_of_its_colour() -> None:
     ends = [(1, 0.2), (2, 0.4)]
     root = lines_svg([Line("a", ends, "chosen"), Line("b", ends, "chosen", dashed=True)])
-    plain, dashed = (line.get("stroke-dasharray") for line in root.iter(SVG + "polyline"))
+    plain, dashed = (line[-1].get("stroke-dasharray") for line in of_class(root, "g", "line"))
     assert plain is None
     assert dashed
+
+
+def test_before_its_label_stands_a_sample_of_a_line_where_looks_tell_lines_apart() -> None:
+    ends = [(1, 0.2), (2, 0.4)]
+    alike = [Line("a", ends, "chosen"), Line("b", ends, "baseline")]
+    assert not of_class(lines_svg(alike), "g", "sample")
+    root = lines_svg([*alike, Line("c", ends, "chosen", dashed=True, strength=0.5)])
+    samples = of_class(root, "g", "sample")
+    assert [(one.get("class"), one.get("opacity"), one[0].get("stroke-dasharray")) for one in samples] == [
+        ("sample chosen", None, None),
+        ("sample chosen", "0.50", "6 4"),
+        ("sample baseline", None, None),
+    ]
+    for sample, label in zip(samples, of_class(root, "text", "label"), strict=True):
+        assert points(sample[0])[-1][0] < number(label, "x") <= WIDTH - 7
+
+
+def test_ticks_of_high_shares_stand_where_lines_do() -> None:
+    line = Line("a", [(1, 0.0), (2, 0.9), (3, 0.98)], "chosen")
+    root = lines_svg([line], y_span=(0.0, 0.98), to_one=True)
+    _, y = tick_places(root)
+    assert set(y) == {f"{share}\u00a0%" for share in (0, 50, 80, 90, 95, 98)}
+    [drawn] = [points(polyline) for polyline in root.iter(SVG + "polyline")]
+    wanted = [y[f"{share}\u00a0%"] for share in (0, 90, 98)]
+    assert [place for _, place in drawn] == pytest.approx(wanted, abs=0.11)

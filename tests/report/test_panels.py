@@ -2,7 +2,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from noiselimit.report.charts import HEIGHT, WIDTH, Line, line_chart
+from noiselimit.report.axes import HEIGHT, WIDTH
+from noiselimit.report.charts import Line, line_chart
 from noiselimit.report.panels import panels
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,4 +25,4 @@ def test_charts_stand_beside_and_below_each_other(count: int, columns: int, size
 
 def test_a_weak_line_is_pale() -> None:
     root = ElementTree.fromstring(chart("pale"))
-    assert [group.get("opacity") for group in root.iter(f"{SVG}g")] == ["0.40"]
+    assert [group.get("opacity") for group in root.iter(f"{SVG}g")] == ["0.40", "0.40"], "and its sample"

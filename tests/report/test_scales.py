@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from noiselimit.report.scales import Scale, log_ticks, spread, ticks
+from noiselimit.report.scales import Scale, log_ticks, round_above, round_below, spread, ticks
 
 finite = st.floats(-1e6, 1e6)
 
@@ -18,6 +18,12 @@ def test_scale_maps_the_ends_and_the_middle() -> None:
 def test_on_a_logarithmic_scale_equal_ratios_are_equally_far_apart() -> None:
     scale = Scale(1.0, 100.0, 300.0, 100.0, log=True)
     assert [scale(1.0), scale(10.0), scale(100.0)] == pytest.approx([300.0, 200.0, 100.0])
+
+
+def test_shares_are_as_far_apart_as_the_ratio_of_what_they_lack_of_one() -> None:
+    scale = Scale(0.0, 0.99, 300.0, 100.0, to_one=True)
+    assert [scale(0.0), scale(0.9), scale(0.99)] == pytest.approx([300.0, 200.0, 100.0])
+    assert scale(1.0) == scale(0.99), "no share is off the picture"
 
 
 @pytest.mark.parametrize(
@@ -96,3 +102,18 @@ def test_spread_leaves_alone_what_stands_apart(positions: list[float]) -> None:
 
 def test_spread_spaces_evenly_when_there_is_no_room() -> None:
     assert spread([50.0, 50.0, 50.0], 90, 0, 100) == [0, 50, 100]
+
+
+@pytest.mark.parametrize(
+    ("value", "below", "above"),
+    [
+        (1, 1, 1),
+        (3, 2, 5),
+        (7, 5, 10),
+        (35_632, 20_000, 50_000),
+        (50_000, 50_000, 50_000),
+        (0.03, 0.02, 0.05),
+    ],
+)
+def test_an_axis_may_end_at_a_round_number(value: float, below: float, above: float) -> None:
+    assert (round_below(value), round_above(value)) == (below, above)

@@ -2,10 +2,11 @@
 
 from noiselimit.report.audit_content import AuditReport, Confusion, Gallery
 from noiselimit.report.audit_html import render_audit
-from noiselimit.report.charts import Bars, Line, histogram, line_chart
+from noiselimit.report.charts import Line, line_chart
 from noiselimit.report.content import Report, RunLine, Suspect
 from noiselimit.report.curves import Curve, learning_curves
 from noiselimit.report.heat_map import heat_map
+from noiselimit.report.histogram import Bars, histogram
 from noiselimit.report.html import render, write_report
 from noiselimit.report.sentence import result_sentence
 

@@ -4,10 +4,10 @@ from markupsafe import Markup
 
 from noiselimit.report.audit_content import AuditReport
 from noiselimit.report.cards import card
-from noiselimit.report.charts import Bars, histogram
 from noiselimit.report.content import Report
 from noiselimit.report.curves import all_curves, curve_hint
 from noiselimit.report.heat_map import heat_map
+from noiselimit.report.histogram import Bars, histogram
 from noiselimit.report.pages import GAP_SPAN, fill
 from noiselimit.report.wording import decimal
 

@@ -12,9 +12,9 @@ from noiselimit.files import atomic_file
 from noiselimit.report.audit_content import AuditReport
 from noiselimit.report.audit_html import render_audit
 from noiselimit.report.cards import card
-from noiselimit.report.charts import Bars, histogram
 from noiselimit.report.content import Report, RunLine, Suspect
 from noiselimit.report.curves import all_curves, curve_hint
+from noiselimit.report.histogram import Bars, histogram
 from noiselimit.report.pages import GAP_SPAN, fill
 from noiselimit.report.wording import DASH, decimal, known, percent, plain, run_name, symbol
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from noiselimit.report.charts import HEIGHT, WIDTH
+from noiselimit.report.axes import HEIGHT, WIDTH
 from noiselimit.report.svg import text
 
 

@@ -15,13 +15,19 @@ class Scale:
     end: float
     log: bool = False
     """Whether equal ratios, not equal differences, are equally far apart; all values are positive then."""
+    to_one: bool = False
+    """Whether it is ratios of what shares lack of 1 instead: 98 % and 99 % are as far apart as 80 % and 90 %.
+    `high` is below 1 then, and shares above it are drawn there."""
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
-        if self.log:
-            share = math.log(value / self.low) / math.log(self.high / self.low)
+        low, high = self.low, self.high
+        if self.to_one:
+            low, high, value = 1 - low, 1 - high, 1 - min(value, high)
+        if self.log or self.to_one:
+            share = math.log(value / low) / math.log(high / low)
         else:
-            share = (value - self.low) / (self.high - self.low)
+            share = (value - low) / (high - low)
         return self.start + share * (self.end - self.start)
 
 
@@ -54,6 +60,22 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
         if len(found) <= most:
             return found
     return found[:: -(-len(found) // most)]
+
+
+def round_above(value: float) -> float:
+    """The least of 1, 2 and 5 × 10^k that is not below the value, which is positive."""
+    return min(mark for mark in _round_numbers(value) if mark >= value)
+
+
+def round_below(value: float) -> float:
+    """The greatest of 1, 2 and 5 × 10^k that is not above the value, which is positive."""
+    return max(mark for mark in _round_numbers(value) if mark <= value)
+
+
+def _round_numbers(value: float) -> list[float]:
+    """Some on both sides of the value."""
+    power = math.floor(math.log10(value))
+    return [float(f"{digit}e{exponent}") for exponent in range(power - 1, power + 2) for digit in (1, 2, 5)]
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
