@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
+from noiselimit.report.axes import BOTTOM, HEIGHT, TOP
 from noiselimit.reproduce.figures.beta_sweep import BETA_SWEEP
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.histograms import BINS
@@ -94,16 +96,35 @@ def test_the_sweep_is_part_of_what_the_learning_curves_train() -> None:
     assert len(sweep) == 16
 
 
-def test_no_two_lines_of_the_learning_curves_look_alike(make_row: MakeRow) -> None:
-    figure = CIFAR_CURVES[0]
+@pytest.mark.parametrize(("figure", "lines"), [(CIFAR_CURVES[0], 8), (MEMORISATION, 4), (BETA_SWEEP, 16)])
+def test_no_two_lines_of_a_chart_look_alike(figure: Figure, lines: int, make_row: MakeRow) -> None:
     protocol = protocol_of(figure, quick=False)
     kept = [Kept(row_of(task, protocol, make_row), VALUES["curves"]) for task in figure.tasks(protocol)]
     drawn = figure.draw(kept)
     assert drawn is not None
     line = r'<g class="(line \w+)"( opacity="[\d.]+")?>.*?<polyline [^>]*?( stroke-dasharray="[^"]+")?/>'
     looks = re.findall(line, drawn)
-    for side in (looks[: len(looks) // 2], looks[len(looks) // 2 :]):
-        assert len(side) == len(set(side)) == 8
+    of_chart = lines // (2 if figure is BETA_SWEEP else 1)
+    charts = [looks[start : start + of_chart] for start in range(0, len(looks), of_chart)]
+    assert len(looks) == 2 * lines
+    assert all(len(chart) == len(set(chart)) for chart in charts)
+
+
+def test_the_sweep_tells_high_test_accuracies_apart_and_hides_none(make_row: MakeRow) -> None:
+    ends = {"beta=0.3": 0.97, "beta=3": 0.98, "beta=10": 1.0, "beta=100": 0.02}
+    kept = [
+        Kept(make_row(hyper=hyper), f"1000 1000/{round(1e4 * end)} {round(1e4 * end)}/1000 1000")
+        for hyper, end in ends.items()
+    ]
+    drawn = BETA_SWEEP.draw(kept)
+    assert drawn is not None
+    test = list(ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}svg"))[-1]
+    lines = test.iter("{http://www.w3.org/2000/svg}polyline")
+    pixels = [float((line.get("points") or "").split(",")[-1]) for line in lines][: len(ends)]
+    assert all(TOP <= pixel <= HEIGHT - BOTTOM for pixel in pixels)
+    rising = pixels[3], *pixels[:3]
+    assert all(low - high > 5 for low, high in pairwise(rising))
+    assert "halves the error" in BETA_SWEEP.caption(kept)
 
 
 def test_memorisation_compares_the_paper_s_regularisers(make_row: MakeRow) -> None:
@@ -131,7 +152,7 @@ def test_the_caption_counts_the_bits_that_training_accuracy_implies(make_row: Ma
     row = make_row(network="mlp-4x512", method="ce", hyper="")
     memorised = MEMORISATION.caption([Kept(row, "2000 9000/1000 1000/1000 1000")])
     assert "cross-entropy 90.0 %, 2.47 bits, 10.0 %" in memorised
-    assert "implies at least" in memorised
+    assert "implies at least (an indication: Theorem 2.1 is about expectations" in memorised
     right = MEMORISATION.caption([Kept(row, "1000 2000/1000 9000/1000 2000")])
     assert "cross-entropy 20.0 %, 0.00 bits, 90.0 %" in right
     assert "chance" not in right

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from noiselimit.report.panels import panels
+from noiselimit.report.scales import round_below
+from noiselimit.report.wording import SPACE
 from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.figure import Figure, tasks_of
 from noiselimit.reproduce.figures.kept import Kept
@@ -13,6 +15,8 @@ from noiselimit.reproduce.paper import LABELS
 
 METHODS = ("limit-g", "limit-l")
 PALEST = 0.25
+LEAST_ERROR = 1e-3
+"""The highest test accuracy that the axis has room for is 99.9 %."""
 
 
 def beta_of(curves: Curves) -> float:
@@ -34,12 +38,31 @@ def _style(betas: Sequence[float]) -> Callable[[Curves], dict[str, Any]]:
     return style
 
 
+def _axis(curves: Sequence[Curves], side: str) -> dict[str, Any]:
+    """Test accuracies of LIMIT-L differ by hundredths below 100 %, so that their axis is stretched there."""
+    if side != "test":
+        return {}
+    highest = max(share for one in curves for share in one.test)
+    return {
+        "y_span": (0.0, 1 - round_below(max(1 - highest, LEAST_ERROR))),
+        "y_format": lambda share: f"{100 * share:.4g}{SPACE}%",
+        "to_one": True,
+    }
+
+
 def _draw(kept: Sequence[Kept]) -> str | None:
     found = {method: curves for method in METHODS if (curves := sweep(kept, method))}
     if not found:
         return None
+    everybody = [one for curves in found.values() for one in curves]
     charts = [
-        side_chart(curves, side, _style([beta_of(one) for one in curves]), f"{LABELS[method]}: ")
+        side_chart(
+            curves,
+            side,
+            _style([beta_of(one) for one in curves]),
+            f"{LABELS[method]}: ",
+            **_axis(everybody, side),
+        )
         for side in SIDES
         for method, curves in found.items()
     ]
@@ -48,7 +71,10 @@ def _draw(kept: Sequence[Kept]) -> str | None:
 
 def _caption(kept: Sequence[Kept]) -> str:
     curves = [read_curves(one) for one in kept]
-    return f"{trained_words(curves)}. The darker, the larger β. Lines end where a run stopped. {SMOOTHING}"
+    return (
+        f"{trained_words(curves)}. The darker, the larger β. Lines end where a run stopped. Test accuracies "
+        f"are on an axis that halves the error in equal steps. {SMOOTHING}"
+    )
 
 
 BETA_SWEEP = Figure(

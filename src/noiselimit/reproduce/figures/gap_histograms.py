@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from noiselimit.report.charts import Bars, histogram
+from noiselimit.report.histogram import Bars, histogram
 from noiselimit.report.panels import panels
 from noiselimit.reproduce.figures.best_limit import limit_cells
 from noiselimit.reproduce.figures.figure import Figure, tasks_of, wanted_by
@@ -16,7 +16,14 @@ def _chart(counts: Counts, what: str) -> str:
         Bars("wrong labels", as_values(counts[1]), "wrong"),
     ]
     return histogram(
-        bars, title=what, x_label=what, y_label="training examples", span=SPAN, bins=BINS, standalone=True
+        bars,
+        title=what,
+        x_label=what,
+        y_label="training examples",
+        span=SPAN,
+        bins=BINS,
+        log=True,  # nine of ten examples may be in one bin, and how far the others overlap is the question
+        standalone=True,
     )
 
 
@@ -41,7 +48,8 @@ def _caption(kept: Sequence[Kept]) -> str:
     return (
         f"{row.method} {row.hyper} ({row.network}, seed {row.seed}, best of {row.epochs_run} epochs: "
         f"{row.best_epoch}), the highest noisy-validation accuracy of {len(kept)} runs of this seed; its "
-        f"test accuracy is {100 * (row.test_accuracy or 0):.1f} %.{area} Bars are stacked."
+        f"test accuracy is {100 * (row.test_accuracy or 0):.1f} %.{area} Counts are on a "
+        "logarithmic axis, each kind from its foot."
     )
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 
 from noiselimit.data.examples import DataSet
-from noiselimit.report.charts import histogram_counts
+from noiselimit.report.histogram import histogram_counts
 from noiselimit.reproduce.figures import values
 from noiselimit.reproduce.figures.gradients import gradient_norms
 from noiselimit.reproduce.figures.kept import Kept

@@ -14,9 +14,16 @@ TITLES = {"train": "training accuracy, noisy labels", "test": "test accuracy, cl
 
 
 def side_chart(
-    curves: Sequence[Curves], side: str, style: Callable[[Curves], dict[str, Any]], whose: str = ""
+    curves: Sequence[Curves],
+    side: str,
+    style: Callable[[Curves], dict[str, Any]],
+    whose: str = "",
+    **axis: Any,
 ) -> str:
-    """A standalone chart of one side of the curves; `style` gives label and looks of each line."""
+    """A standalone chart of one side of the curves; `style` gives label and looks of each line.
+
+    `axis` is what `line_chart` is to know of the accuracies' axis, if that is not from 0 to 100 %.
+    """
     lines = [Line(points=points(getattr(one, side)), **style(one)) for one in curves]
     wrong = wrong_share(curves[0].row)
     right = None if wrong is None else 1 - wrong
@@ -27,6 +34,7 @@ def side_chart(
         y_label=f"{whose}{TITLES[side]}",
         reference=(right, f"right labels: {percent(right, 0)}") if right and side == "train" else None,
         standalone=True,
+        **axis,
     )
 
 

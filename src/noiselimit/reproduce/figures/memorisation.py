@@ -28,6 +28,8 @@ SEARCHED: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
     "LIMIT-L": ("limit-l", {"beta": tuple(value for value in LIKELY if value in BETAS)}),
 }
 """Training → method and what is searched; the paper does not say which shares and rates it took."""
+LOOKS: dict[str, dict[str, Any]] = {"dropout": {"strength": 0.5}, "weight decay": {"dashed": True}}
+"""Training → what tells its line from that of plain cross-entropy, which has its colour."""
 VALUES = {
     hyper_text({name: value})
     for _, searched in SEARCHED.values()
@@ -98,7 +100,7 @@ def _draw(kept: Sequence[Kept]) -> str | None:
         name = names[id(curves)]
         value = f", {curves.row.hyper.replace('_', ' ')}" if curves.row.hyper else ""
         emphasis = "chosen" if name.startswith("LIMIT") else "baseline"
-        return {"label": name, "emphasis": emphasis, "tooltip": name + value}
+        return {"label": name, "emphasis": emphasis, "tooltip": name + value, **LOOKS.get(name, {})}
 
     charts = [side_chart(list(shown.values()), side, style) for side in SIDES]
     return panels(charts, title="Memorisation of noisy labels, per epoch")
@@ -117,8 +119,9 @@ def _caption(kept: Sequence[Kept]) -> str:
     return (
         f"{trained_words(list(shown.values()))}, no early stopping. In the last epoch, training accuracy "
         f"({100 * (1 - P):.0f} % of the labels are right: more is memorised), the bits per label of "
-        f"{entropy:.2f} that this implies at least, and test accuracy: {said}. Values in brackets were "
-        f"chosen by the noisy validation labels of the last epochs, among {len(kept)} runs.{lost} {SMOOTHING}"
+        f"{entropy:.2f} that this implies at least (an indication: Theorem 2.1 is about expectations over "
+        f"draws, and this is one run each), and test accuracy: {said}. Values in brackets were chosen by the "
+        f"noisy validation labels of the last epochs, among {len(kept)} runs.{lost} {SMOOTHING}"
     )
 
 
