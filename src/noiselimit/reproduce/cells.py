@@ -89,8 +89,7 @@ def is_of(cell: Cell, row: ResultRow, protocol: Protocol) -> bool:
 
     Networks and patience are compared, since one seed would have several rows otherwise.
     """
-    noise = "none" if cell.p == 0 else cell.noise
-    place = (cell.data, noise, cell.p, cell.n, cell.method)
+    place = (cell.data, cell.row_noise, cell.p, cell.n, cell.method)
     way = (protocol.quick, protocol.network, protocol.patience)
     is_there = (row.data, row.noise, row.p, row.n, row.method) == place
     return is_there and (row.quick, row.network, row.patience) == way

@@ -59,7 +59,7 @@ def make_row(
     with_predictor = get_method(spec.method).needs_predictor
     return ResultRow(
         data=cell.data,
-        noise="none" if cell.p == 0 else cell.noise,
+        noise=cell.row_noise,
         p=cell.p,
         n=cell.n,
         method=spec.method,

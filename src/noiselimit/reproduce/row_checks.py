@@ -40,7 +40,7 @@ def check_row(row: ResultRow) -> None:
             raise ValueError(f"{name} is {getattr(row, name)}, and below 0")
     if row.seconds > YEAR:
         raise ValueError(f"seconds is {row.seconds:g}, and a year has {YEAR:.0f}")
-    problems = {("none" if cell.p == 0 else cell.noise, cell.p, cell.n) for cell in study.cells}
+    problems = {(cell.row_noise, cell.p, cell.n) for cell in study.cells}
     if (row.noise, row.p, row.n) not in problems:
         raise ValueError(f"noise {row.noise} with p {row.p} and n {row.n} is no problem of {row.data}")
     if row.precision not in PRECISIONS:

@@ -38,6 +38,11 @@ class Cell:
             ]
         )
 
+    @property
+    def row_noise(self) -> str:
+        """As rows have it: without noise a run is the same in whatever table, so that one serves all."""
+        return "none" if self.p == 0 else self.noise
+
     def specs(self, seeds: Iterable[int], protocol: Protocol | None = None) -> list[RunSpec]:
         """Every value of the method's grid for every seed, the seeds outermost."""
         protocol = protocol or protocol_for(self.data)
@@ -80,7 +85,7 @@ class Study:
 
 
 def run_noise(cell: Cell, *, quick: bool = False) -> str:
-    """As a spec has it; no noise is the same in whatever table, so that one run serves all."""
+    """As a spec has it."""
     if not cell.p:
         return "none"
     if quick and cell.noise == "pair":

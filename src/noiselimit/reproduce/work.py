@@ -23,8 +23,7 @@ class Task:
     def key(self, protocol: Protocol) -> RowKey:
         """The key that its row will have."""
         cell = self.cell
-        noise = "none" if cell.p == 0 else cell.noise
-        place = (cell.data, noise, cell.p, cell.n, cell.method, self.hyper, self.spec.seed)
+        place = (cell.data, cell.row_noise, cell.p, cell.n, cell.method, self.hyper, self.spec.seed)
         return (*place, self.spec.patience, protocol.network, protocol.quick)
 
 
