@@ -55,12 +55,13 @@ def number(
     name: str, value: Any, *, at_least: float, below: float = math.inf, at_most: float = math.inf
 ) -> float:
     """The value as a float in [at_least, below) and ≤ at_most, or an error that says what to give."""
-    wanted = f"a number ≥ {at_least:g}" + (f" and < {below:g}" if below < math.inf else "")
+    wanted = f"number ≥ {at_least:g}" + (f" and < {below:g}" if below < math.inf else "")
     wanted += f" and ≤ {at_most:g}" if at_most < math.inf else ""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} is {value!r}: give {wanted}.") from None
+        raise InputError(f"{name} is {value!r}: give a {wanted}.") from None
     if not (at_least <= found < below and found <= at_most):  # false for NaN too
-        raise InputError(f"{name} is {found:g}: give {wanted}.")
+        kind = "a finite" if found == math.inf else "a"
+        raise InputError(f"{name} is {found:g}: give {kind} {wanted}.")
     return found + 0.0  # no negative zero: a run's hash covers the spelling

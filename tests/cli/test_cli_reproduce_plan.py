@@ -81,8 +81,10 @@ def test_a_figure_is_drawn_from_the_runs_there_are_without_training(command):
     answer = command("reproduce", "beta-sweep", "--budget-minutes", "0", "--out", "here", "--quiet")
     assert answer.code == 0
     assert "beta-sweep: 0 runs trained, 16 left." in answer.out
-    assert "There was no time to train" in answer.out
+    assert answer.out.endswith("16 left.\n"), "none was asked for"
     assert Path("here/figures/beta-sweep.svg").is_file()
+    short = command("reproduce", "beta-sweep", "--budget-minutes", "0.1", "--out", "here", "--quiet")
+    assert short.out.endswith("no time to train: give more than half a minute, or no --budget-minutes.\n")
 
 
 def test_values_that_no_grid_has_are_refused(command):
@@ -96,6 +98,12 @@ def test_values_that_no_grid_has_are_refused(command):
     answer = command("reproduce", "beta-sweep", "--values", "beta=10", "--plan", "--out", "here")
     assert answer.code == 2
     assert "values is given, but 'beta-sweep' is a figure: leave it out." in answer.err
+
+
+def test_of_many_cells_without_a_screen_one_is_named(command):
+    answer = command("reproduce", "mnist", "--finalists", "2", "--plan")
+    assert answer.code == 2
+    assert "nothing was run yet of ce-gn uniform:0/1000 and of 95 more: run a screen first" in answer.err
 
 
 def test_finalists_need_a_screen(command):

@@ -47,10 +47,11 @@ def answer(wanted: Wanted, *, plan: bool, as_json: bool, quiet: bool) -> int:
     of_them = f", {ended.failed} of them failed" if ended.failed else ""
     runs = "run" if ended.rows == 1 else "runs"
     print(f"{wanted.name}: {ended.rows} {runs} trained{of_them}, {ended.left} left.")
-    if ended.left and wanted.budget_minutes is not None and 60 * wanted.budget_minutes <= WORTH_BEGINNING:
-        print("There was no time to train: give more than half a minute, or no --budget-minutes.")
-    elif ended.left:
-        print("The same command goes on.")
+    minutes = wanted.budget_minutes
+    if ended.left and minutes != 0:  # who gives none asks for no training
+        is_short = minutes is not None and 60 * minutes <= WORTH_BEGINNING
+        no_time = "There was no time to train: give more than half a minute, or no --budget-minutes."
+        print(no_time if is_short else "The same command goes on.")
     return 1 if ended.failed else 0
 
 

@@ -12,7 +12,8 @@ RESAMPLES = 1000
 def bootstrap_std(accuracy: float, examples: int, seed: int) -> float:
     """Standard deviation of the accuracy over resamples of so many test examples, drawn by counter.
 
-    Which examples are right does not matter: how many of a resample are is binomial.
+    Which examples are right does not matter: how many of a resample are is binomial. Without end, resamples
+    come to √(p(1 − p)/n); these are as many as the paper takes, so that the error bars are made as its own.
     """
     if not 0.0 < accuracy < 1.0:
         return 0.0

@@ -100,9 +100,10 @@ def _require_screen(tasks: Sequence[Task], rows: Sequence[ResultRow], protocol: 
         if len(asked) > 1 and asked.isdisjoint(cell_rows(cell, rows, protocol))
     ]
     if without:
+        more = f" and of {len(without) - 1} more" if len(without) > 1 else ""
         raise InputError(
-            f"finalists is given, but nothing was run yet of {', '.join(without)}: run a screen first, such "
-            "as with --epochs 15, or leave it out."
+            f"finalists is given, but nothing was run yet of {without[0]}{more}: run a screen first, such as "
+            "with --epochs 15, or leave it out."
         )
 
 
