@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.errors import InputError
+from noiselimit.reproduce.result import commit_text
 from noiselimit.reproduce.rows import HEADER, ResultRow, current_rows, hyper_text, line_of, row_of
 from noiselimit.reproduce.rows_file import append_rows, is_rows_file, read_rows
 
@@ -59,6 +60,16 @@ def test_a_run_that_stopped_by_itself_serves_any_limit(make_row):
 
 def test_hyper_parameters_as_text():
     assert hyper_text({"beta": 10.0, "sigma": 0.03}) == "beta=10 sigma=0.03"
+
+
+def test_a_row_says_whether_the_source_was_changed_since_its_commit(tmp_path, make_row):
+    commit = "0123456789abcdef"
+    assert commit_text(commit, True) == "0123456789+"
+    assert commit_text(commit, False) == commit_text(commit, None) == "0123456789"
+    assert commit_text(None, None) == ""
+    rows = [make_row(seed=seed, commit=text) for seed, text in enumerate(("0123456789+", "0123456789", ""))]
+    append_rows(tmp_path / "mnist.csv", rows)
+    assert read_rows(tmp_path / "mnist.csv") == rows
 
 
 def test_rows_are_appended_and_a_torn_line_is_replaced(tmp_path, make_row):

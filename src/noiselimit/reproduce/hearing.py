@@ -15,7 +15,7 @@ from noiselimit.reproduce.cohorts import Cohort
 from noiselimit.reproduce.figures.harvest import harvest, is_lacking
 from noiselimit.reproduce.parents import is_parent
 from noiselimit.reproduce.protocol import Protocol, protocol_for
-from noiselimit.reproduce.result import Places, make_row
+from noiselimit.reproduce.result import Places, commit_text, make_row
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
 from noiselimit.reproduce.shares import Shares
@@ -62,7 +62,7 @@ class News:
         self._protocol, self._data, self._out, self._way, self._tell = protocol, data, out, way, tell
         self._places, self._shares = Places(cohort.tasks), shares
         self._found = {path.parent.name for path in way.runs.glob("*/spec.json")}
-        self._commit = (source_state()[0] or "")[:10]
+        self._commit = commit_text(*source_state())
         # Figures train networks that no table has: theirs are kept with the figures alone.
         self._of_table = protocol.network == protocol_for(protocol.data, quick=protocol.quick).network
         self._target = rows_path(out, protocol.data)

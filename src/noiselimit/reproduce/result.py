@@ -45,6 +45,11 @@ def _identity(spec: RunSpec) -> tuple[object, ...]:
     return (*_problem(spec), *how, spec.seed, spec.epochs)
 
 
+def commit_text(commit: str | None, changed: bool | None) -> str:
+    """As rows have it: ten digits, and a plus where what ran was not quite that; empty: not known."""
+    return "" if commit is None else commit[:10] + ("+" if changed else "")
+
+
 def make_row(
     place: tuple[Cell, str],
     spec: RunSpec,

@@ -56,6 +56,7 @@ class ResultRow:
     device: str
     versions: str
     commit: str
+    """Of the source, with a plus where the package had been changed since; empty where it is not known."""
     date: str
 
     @property
