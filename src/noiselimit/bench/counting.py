@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
+from torch import Tensor, nn
 
 from noiselimit.bench.traffic import OPTIMISER_BYTES, network_traffic
 from noiselimit.bench.work import CLASSES, Work
@@ -21,7 +21,7 @@ class Operations:
 
     forward: int
     training: int
-    """Forward and backward: about three times forward; the first layer's input needs no gradient."""
+    """Forward and backward: three times forward, less what a gradient of the first layer's input would be."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,24 @@ class Cost:
 
 @cache
 def network_operations(network: str, input_shape: tuple[int, ...], classes: int) -> Operations:
-    """Counted by torch on tensors without content."""
-    with torch.device("meta"):
-        module = Architecture(network).build(input_shape, classes).train()
-        inputs = torch.empty(2, *input_shape)
-        with FlopCounterMode(display=False) as forward:
-            logits, _ = module(inputs)
-        with FlopCounterMode(display=False) as backward:
-            logits.sum().backward()
-    ahead, back = forward.get_total_flops(), backward.get_total_flops()
-    return Operations(ahead // 2, (ahead + back) // 2)
+    """Counted from the outputs that each layer makes of one example.
+
+    Tensors without content would need no arithmetic, but for them torch imports its compiler, which takes
+    longer than all of it.
+    """
+    module = Architecture(network).build(input_shape, classes).eval()
+    each: list[int] = []
+
+    def count(layer: nn.Module, inputs: object, outputs: Tensor) -> None:
+        assert isinstance(layer.weight, Tensor)
+        each.append(2 * outputs.numel() * layer.weight[0].numel())
+
+    for layer in module.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            layer.register_forward_hook(count)
+    with torch.inference_mode():
+        module(torch.zeros(1, *input_shape))
+    return Operations(sum(each), 3 * sum(each) - each[0])
 
 
 def epoch_cost(work: Work, *, train_examples: int, evaluated_examples: int, precision: str) -> Cost:
