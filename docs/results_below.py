@@ -1,4 +1,4 @@
-"""Cells below the paper's in docs/results.md: which, what their grids gave, and what validation could see."""
+"""Cells below the paper's, for its pages: which, what their grids gave, and what validation could see."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,9 @@ from results_places import places_text
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.paper import LABELS
 
-OTHER_NOISE = " CE + GN and CE + LN are not quite the author's: see what differs, above."
+OTHER_NOISE = (
+    " CE + GN and CE + LN are not quite the author's: see [what differs](#what-differs-from-the-paper)."
+)
 SHOWN = 8
 """Values of a large grid that are worth a column."""
 

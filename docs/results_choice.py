@@ -1,4 +1,4 @@
-"""What noisy validation saw of a grid's values, in docs/results.md, and how sure its choice is."""
+"""What noisy validation saw of a grid's values and chose, in docs/results*.md, and how sure its choice is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from math import sqrt
 from statistics import median
 
 from advantage import advantage
-from results_numbers import Measured, mean_percent, value_text
+from results_numbers import NAMES, Measured, mean_percent, value_text
 
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.comparison import compare
+from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow
 
@@ -90,3 +91,25 @@ def how_sure(results: Sequence[CellResult], measured: Measured) -> str:
         f"standard error of one accuracy of the first in {len(close)}. The test accuracies of the two are "
         f"then {median(apart):.1f} points apart in the median, {max(apart):.1f} at most."
     )
+
+
+def chosen_values(measured: Measured) -> str:
+    """What noisy validation chose, for every method that searches something."""
+    problems = list(dict.fromkeys((cell.data, cell.problem) for cell in measured.results))
+    methods = [m for m in LABELS if any(c.method == m and r.hyper for c, r in measured.results.items())]
+    if not methods:
+        return "No run yet."
+    lines = [
+        "| data | problem | " + " | ".join(LABELS[method] for method in methods) + " |",
+        "| --- | --- |" + " --- |" * len(methods),
+    ]
+    for data, problem in problems:
+        by_method = {
+            cell.method: result
+            for cell, result in measured.results.items()
+            if (cell.data, cell.problem) == (data, problem)
+        }
+        cells = [value_text(by_method[m].hyper) if m in by_method else "" for m in methods]
+        if any(cells):
+            lines.append(f"| {NAMES[data]} | {problem} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

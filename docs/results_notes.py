@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from results_numbers import value_text
+from results_numbers import DETAILS, value_text
 from results_places import places_text
 
 from noiselimit.reproduce.cell_result import CellResult, Runs
@@ -29,15 +29,16 @@ def notes(results: Sequence[CellResult], failed: Mapping[Cell, Runs]) -> str:
     return " ".join(said)
 
 
+TABLES = f"[tables of what each gave]({DETAILS}#values-that-were-run)"
 BY_BOOTSTRAP = (
     "†: Standard deviations of single seeds are by 1000 bootstrap resamples of the test examples, and do not "
     "know what another split, noise and initial weights would change."
 )
 OF_SOME: Mapping[str, Callable[[CellResult], bool]] = {
-    "Fewer values of the grid than the paper's were run, as the tables below say": (
+    f"Fewer values of the grid than the paper's were run, as {TABLES} say": (
         lambda result: result.values_run < result.values
     ),
-    "Not every value of the grid had as many epochs as the chosen one, as the tables below say": (
+    f"Not every value of the grid had as many epochs as the chosen one, as {TABLES} say": (
         lambda result: result.is_screened
     ),
 }

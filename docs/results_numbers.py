@@ -25,6 +25,9 @@ DOCS = Path(__file__).resolve().parent
 RESULTS = DOCS.parent / "results"
 PLACE = RESULTS / "reproduce"
 SYMBOLS = {"beta": "β", "sigma": "σ", "penalty": "λ", "learning_rate": "rate"}
+LIMITS = ("limit-g", "limit-l", "limit-g+s", "limit-l+s", "limit-g+init", "limit-l+init")
+NOT_REACHED = "**not reached**"
+DETAILS = "results-details.md"
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "clothing1m": "Clothing1M"}
 
 

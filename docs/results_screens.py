@@ -1,13 +1,14 @@
-"""Grids that were not run whole, in docs/results.md: what each value gave, by how many epochs."""
+"""Grids that were not run whole, in docs/results-details.md: what each value gave, by how many epochs."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from results_choice import close_call
 from results_numbers import Measured, mean_percent, value_text
+from results_repeats import ByValue, by_limit, repeat_of
 
 from noiselimit.reproduce.cell_result import CellResult
-from noiselimit.reproduce.cells import cell_rows, grid_values
+from noiselimit.reproduce.cells import grid_values
 from noiselimit.reproduce.comparison import compare
 from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.protocol import protocol_for
@@ -15,32 +16,20 @@ from noiselimit.reproduce.rows import ResultRow
 
 NEAR_THE_END = 0.9
 """A best epoch after this share of those allowed: more of them might have done better."""
-LONG = 0.5
-"""A run that was allowed this share of the longest one's epochs is no mere screen."""
-ByValue = Mapping[str, Sequence[ResultRow]]
 
 
-def screens(results: Sequence[CellResult], measured: Measured) -> list[str]:
+def screens(measured: Measured) -> str:
     """A table for each cell of which values were left out, or had fewer epochs than the chosen one."""
-    return [
-        _screen(result, _by_limit(result, measured.rows[result.cell.data]), close_call(result, measured))
-        for result in results
+    tables = [
+        _screen(result, measured)
+        for result in measured.results.values()
         if result.is_screened or result.values_run < result.values
     ]
+    return "\n\n".join(tables) or "Every grid was run whole."
 
 
-def _by_limit(result: CellResult, rows: Sequence[ResultRow]) -> dict[int, ByValue]:
-    """Limit of epochs → value of the grid → its rows, of the seeds that the values have in common."""
-    counted = [row for row in rows if row.seed in result.compared_seeds and row.has_result]
-    found = {
-        limit: cell_rows(result.cell, [row for row in counted if row.epochs == limit])
-        for limit in sorted({row.epochs for row in counted})
-    }
-    return {limit: by_value for limit, by_value in found.items() if by_value}
-
-
-def _screen(result: CellResult, limits: Mapping[int, ByValue], close: str) -> str:
-    """`close`: what is to be said of a narrow choice."""
+def _screen(result: CellResult, measured: Measured) -> str:
+    limits = by_limit(result, measured)
     shown = [
         value
         for value in grid_values(result.cell, protocol_for(result.cell.data))
@@ -56,7 +45,8 @@ def _screen(result: CellResult, limits: Mapping[int, ByValue], close: str) -> st
     for limit, own in limits.items():
         cells = [_cell(own[value]) if value in own else "" for value in shown]
         lines.append(f"| {limit} epochs | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", " ".join(filter(None, [close, *_lesson(result, limits)]))]).rstrip()
+    lesson = [close_call(result, measured), *_lesson(result, limits, measured)]
+    return "\n".join([*lines, "", " ".join(filter(None, lesson))]).rstrip()
 
 
 def _cell(rows: Sequence[ResultRow]) -> str:
@@ -65,10 +55,10 @@ def _cell(rows: Sequence[ResultRow]) -> str:
     return f"{seen:.2f} ({clean:.1f} at {epoch:.0f})"
 
 
-def _lesson(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
+def _lesson(result: CellResult, limits: Mapping[int, ByValue], measured: Measured) -> list[str]:
     """Whether the shortest runs alone would have chosen the same, and what speaks for still longer ones."""
     chosen = value_text(result.hyper)
-    said = [*_misled(result, limits), *_drawn_again(result, limits)]
+    said = [*_misled(result, limits), *_drawn_again(result, measured)]
     for value in _neighbours(result):
         had = _longest(value, limits)
         if had is None or not had.serves(result.epochs):
@@ -91,23 +81,17 @@ def _misled(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
     return [f"After {shortest} epochs validation prefers {first}, in the end {chosen}."]
 
 
-def _drawn_again(result: CellResult, limits: Mapping[int, ByValue]) -> list[str]:
+def _drawn_again(result: CellResult, measured: Measured) -> list[str]:
     """What a long run of the chosen value before the one that counts would have meant for the choice."""
-    own = [limit for limit in limits if result.hyper in limits[limit]]
-    before = [limit for limit in own if LONG * max(own) <= limit < max(own)]
-    if not before:
+    repeat = repeat_of(result, measured)
+    if repeat is None:
         return []
-    last = max(before)
-    longest = {value: own[value] for _, own in sorted(limits.items()) for value in own}
-    ranking = compare({**longest, result.hyper: limits[last][result.hyper]})
     chosen = value_text(result.hyper)
     said = f"The runs of {chosen} are separate ones: the longer does not go on with the shorter."
-    if ranking is not None and ranking.ranked[0] != result.hyper:
-        other = ranking.ranked[0]
-        accuracy = mean_percent(longest[other], "test_accuracy")
+    if repeat.preferred != result.hyper:
         said += (
-            f" By that of {last} epochs validation would have preferred {value_text(other)}, with a test "
-            f"accuracy of {accuracy:.1f}."
+            f" By that of {repeat.epochs} epochs validation would have preferred "
+            f"{value_text(repeat.preferred)}, with a test accuracy of {repeat.accuracy:.1f}."
         )
     return [said]
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from results_notes import notes
-from results_numbers import NAMES, Measured, hours_text, signed
-from results_screens import screens
-from results_time import AUTHORS, author_ratio
+from results_numbers import Measured, signed
+from results_repeats import apart_text, chosen_otherwise
 
 from noiselimit.reproduce.paper import LABELS, paper_figure
 from noiselimit.reproduce.studies import STUDIES, Cell
@@ -23,7 +22,16 @@ HEAD_METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", 
 KEY = (
     "Measured test accuracy in % ± standard deviation (seeds), in bold the best of those run in a column, "
     "however little it is ahead; below it the paper's and the difference. A dot: not run yet; failed: no run "
-    "of it came to a result. †: of one seed, by bootstrap of the test examples alone."
+    "of it came to a result; empty: not in the paper. †: of one seed, by bootstrap of the test examples "
+    "alone."
+)
+COLUMNS = (
+    "Columns: data and share of wrong labels; pairs: of the labels of four classes among the ten. MNIST with "
+    "48,000 training examples."
+)
+REPEATED = (
+    " ‡: trained again, and by the run before validation would have chosen otherwise "
+    "([see](#against-the-papers-claims))."
 )
 NOTHING, FAILED = "·", "failed"
 
@@ -31,33 +39,12 @@ NOTHING, FAILED = "·", "failed"
 def head_table(measured: Measured) -> str:
     """The one table: what is known best, with the share of wrong labels."""
     lines = _table(list(HEAD), list(HEAD.values()), HEAD_METHODS, measured)
-    columns = "Columns: data and share of wrong labels; pairs: of the labels of four classes among the ten."
-    return "\n".join([*lines, "", f"{KEY} {columns} {_so_far(measured)}"])
-
-
-def _so_far(measured: Measured) -> str:
-    """How much was run, and how long it took."""
-    runs = sum(map(len, measured.rows.values()))
-    if not runs:
-        return "No run yet."
-    cells = sum(len(study.cells) for study in STUDIES.values())
-    seconds = sum(row.seconds for rows in measured.rows.values() for row in rows)
-    ratios = " and ".join(
-        f"{ratio:.0f} × ({NAMES[data]})" for data in AUTHORS if (ratio := author_ratio(data, measured))
-    )
-    slower = (
-        f" For runs of LIMIT the author's code, timed one run at a time, takes {ratios} as long"
-        if ratios
-        else ""
-    )
-    return (
-        f"So far {runs:,} runs in {hours_text(seconds / 3600)}, figures and causes aside, fill "
-        f"{len(measured.results)} of the paper's {cells} cells.{slower} ([details](#how-long-it-took))."
-    )
+    repeated = REPEATED if any("‡" in line for line in lines) else ""
+    return "\n".join([*lines, "", f"{KEY}{repeated} {COLUMNS}"])
 
 
 def study_tables(data: str, measured: Measured) -> str:
-    """All cells of the paper's tables on one data set, and what validation chose."""
+    """All cells of the paper's tables on one data set, and what differs from its protocol."""
     cells = STUDIES[data].cells
     parts: list[str] = []
     for heading, problems in _groups(cells).items():
@@ -66,8 +53,7 @@ def study_tables(data: str, measured: Measured) -> str:
         parts += [f"**{heading}**", "", *_table(problems, titles, methods, measured), ""]
     results = [result for cell, result in measured.results.items() if cell.data == data]
     failed = {cell: runs for cell, runs in measured.failed.items() if cell.data == data}
-    parts.append(notes(results, failed))
-    return "\n\n".join(["\n".join(parts), *screens(results, measured)])
+    return "\n".join([*parts, f"{notes(results, failed)} {apart_text(results, measured)}".rstrip()])
 
 
 def _groups(cells: Sequence[Cell]) -> dict[str, list[Problem]]:
@@ -117,7 +103,9 @@ def _cell(cell: Cell, measured: Measured, best: float | None) -> str:
     printed = "" if paper is None else paper.text
     if result is None:
         return f"{FAILED if cell in measured.failed else NOTHING}<br>{printed}" if printed else ""
-    own = f"{result.accuracy:.1f} ± {result.std:.1f}{'†' if result.std_by == 'bootstrap' else ''}"
+    marks = "†" if result.std_by == "bootstrap" else ""
+    marks += "‡" if chosen_otherwise(result, measured) else ""
+    own = f"{result.accuracy:.1f} ± {result.std:.1f}{marks}"
     is_best = best is not None and f"{result.accuracy:.1f}" == f"{best:.1f}"
     own = f"**{own}**" if is_best else own
     below = "" if result.shown_difference is None else f"{printed}, {signed(result.shown_difference)}"

@@ -1,6 +1,6 @@
 """What is left to run and how long everything took, in docs/results.md."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +20,46 @@ AUTHORS = {"mnist": ("mnist-one", 48_000), "cifar10": ("cifar-limit", 40_000)}
 """Data set → the row of the benchmark that has the author's seconds per epoch of LIMIT, and its n."""
 
 
-def left(measured: Measured) -> str:
-    """Problems with empty cells, and the time that these need."""
-    lines = [
-        "| data | problem | cells without a run | runs | on an H200 |",
-        "| --- | --- | --- | ---: | ---: |",
-    ]
+@dataclass(frozen=True)
+class Empty:
+    """A problem with cells that have no result and could have one."""
+
+    data: str
+    problem: str
+    cells: Sequence[Cell]
+    runs: int
+    hours: float | None
+
+
+def empty_cells(measured: Measured) -> Iterator[Empty]:
+    """What is missing, problem by problem, and what it takes."""
     for data, study in STUDIES.items():
         empty: dict[str, list[Cell]] = {}
         for cell in study.cells:
             if measured.is_left(cell) and not (cell.noise == "pair" and cell.p == 0):
                 empty.setdefault(cell.problem, []).append(cell)  # without noise, uniform:0 has the same runs
         for problem, cells in empty.items():
-            runs, hours = left_to_run(cells, measured)
-            whole = {cell.method for cell in cells} == set(study.methods)
-            named = "all" if whole else ", ".join(LABELS[cell.method] for cell in cells)
-            lines.append(f"| {NAMES[data]} | {problem} | {named} | {runs:,} | {hours_text(hours)} |")
+            yield Empty(data, problem, cells, *left_to_run(cells, measured))
+
+
+def hours_of(parts: Sequence[float | None]) -> float | None:
+    """Their sum, unknown if one is."""
+    known = [hours for hours in parts if hours is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def left(measured: Measured, empty: Sequence[Empty]) -> str:
+    """Problems with empty cells, and the time that these need."""
+    lines = [
+        "| data | problem | cells without a run | runs | on an H200 |",
+        "| --- | --- | --- | ---: | ---: |",
+    ]
+    for one in empty:
+        whole = {cell.method for cell in one.cells} == set(STUDIES[one.data].methods)
+        named = "all" if whole else ", ".join(LABELS[cell.method] for cell in one.cells)
+        lines.append(
+            f"| {NAMES[one.data]} | {one.problem} | {named} | {one.runs:,} | {hours_text(one.hours)} |"
+        )
     parts = ["Every cell was run." if len(lines) == 2 else "\n".join(lines), *_begun(measured)]
     if len(lines) > 2 or len(parts) > 1:
         parts.append(f"{_estimate(measured.speed)} The runs are the paper's grids and seeds.")

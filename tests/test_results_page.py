@@ -50,6 +50,9 @@ def test_without_a_run_everything_is_left(page: ModuleType, tmp_path: Path) -> N
     assert content["results-time"] == content["results-chosen"] == "No run yet."
     assert "none of the 48 cells of LIMIT was run yet" in content["results-agreement"]
     assert content["results-mnist"].endswith("No run yet.")
+    assert content["results-screens"] == "Every grid was run whole."
+    assert content["results-short"].startswith("- **Without a result:** 132 of MNIST, 80 of CIFAR-10, 8 of")
+    assert content["results-short"].endswith("No run yet.")
     assert line(content["results-head"], "LIMIT-L − S").count("·<br>") == 5
     assert len(content["results-left"].splitlines()) == 2 + 12 + 9 + 1 + 1 + 2
     assert re.search(
@@ -69,17 +72,18 @@ def test_a_cell_shows_mean_spread_seeds_paper_and_difference(
     assert "| **97.6 ± 0.2** (3)<br>97.7 ± 0.2, −0.1 |" in line(content["results-head"], "LIMIT-L − S")
     assert "| 87.0 ± 0.1† (1)<br>87.2 ± 1.0, −0.2 |" in line(content["results-head"], "CE")
     assert (
-        "So far 4 runs in 1 minute, figures and causes aside, fill 2 of the paper's 228 cells"
-        in content["results-head"]
+        "- **Time:** 4 runs in 1 minute, figures and causes aside, for 2 of the paper's 228 cells."
+        in content["results-short"]
     )
     assert "·" in line(content["results-head"], "MAE"), "quick trials count for nothing"
     assert "Standard deviations of single seeds are by 1000 bootstrap" in content["results-mnist"]
     assert (
-        "Fewer values of the grid than the paper's were run, as the tables below say: LIMIT-L − S at "
-        "uniform:0.8/48000" in content["results-mnist"]
+        "Fewer values of the grid than the paper's were run, as [tables of what each gave]"
+        "(results-details.md#values-that-were-run) say: LIMIT-L − S at uniform:0.8/48000"
+        in content["results-mnist"]
     )
-    assert "| | β 10 |" in content["results-mnist"], "which values were run is shown"
-    assert "β 30, next to it in the grid, was not run, and might be better." in content["results-mnist"]
+    assert "| | β 10 |" in content["results-screens"], "which values were run is shown"
+    assert "β 30, next to it in the grid, was not run, and might be better." in content["results-screens"]
     assert "| MNIST | uniform:0.8/48000 | β 10 |" in content["results-chosen"]
     assert "| MNIST | uniform, 80 % | LIMIT-L − S, β 10 | 0.9989 (3) |" in content["results-detection"]
     assert "1 of the 1 cells of LIMIT that were run, of 48" in content["results-agreement"]
@@ -179,7 +183,7 @@ def test_other_limits_of_epochs_are_stated(page: ModuleType, tmp_path: Path, mak
     screened = make_row(method="limit-g", hyper="beta=3", validation_accuracy=0.1, **short)
     said = written(page, tmp_path, *rows, screened)["results-mnist"]
     assert "At most 400 epochs. At most 50 epochs: CE at uniform:0.8/48000." in said
-    assert "as the tables below say: LIMIT-G − S at uniform:0.8/48000." in said
+    assert "#values-that-were-run) say: LIMIT-G − S at uniform:0.8/48000." in said
 
 
 def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(
@@ -193,7 +197,7 @@ def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(
         make_row(**short, hyper="beta=3", seed=1, validation_accuracy=0.5),
         make_row(**short, hyper="beta=7", validation_accuracy=0.6),
     ]
-    said = written(page, tmp_path, *rows)["results-mnist"]
+    said = written(page, tmp_path, *rows)["results-screens"]
     _, _, table = said.partition("LIMIT-G − S at uniform:0.8/48000, noisy validation")
     assert table.splitlines()[2:] == [
         "| | β 3 | β 10 |",
@@ -208,15 +212,15 @@ def test_a_screen_is_shown_by_the_epochs_that_runs_were_allowed(
     late = make_row(
         method="limit-g", hyper="beta=30", validation_accuracy=0.199, epochs_run=400, best_epoch=390
     )
-    assert written(page, tmp_path, late)["results-mnist"].endswith(
+    assert written(page, tmp_path, late)["results-screens"].endswith(
         "With β 30 validation was highest at epoch 390 of 400, so that more might be better."
     )
     alone = [make_row(method="limit-g"), make_row(**short, hyper="beta=3")]
-    assert "After 8 epochs" not in written(page, tmp_path / "alone", *alone)["results-mnist"]
+    assert "After 8 epochs" not in written(page, tmp_path / "alone", *alone)["results-screens"]
     grid = [make_row(method="limit-g", hyper=f"beta={beta}") for beta in (0, 0.1, 0.3, 1, 3, 10, 30, 100)]
-    whole = written(page, tmp_path / "whole", *grid)["results-mnist"]
-    assert "noisy validation (" not in whole
-    assert "noisy validation (" in written(page, tmp_path / "part", *grid[:-1])["results-mnist"]
+    whole = written(page, tmp_path / "whole", *grid)["results-screens"]
+    assert "LIMIT-G" not in whole
+    assert "noisy validation (" in written(page, tmp_path / "part", *grid[:-1])["results-screens"]
 
 
 def test_a_choice_within_the_error_of_validation_is_said_to_be_one(
@@ -231,19 +235,19 @@ def test_a_choice_within_the_error_of_validation_is_said_to_be_one(
     assert "89.9 %, wanted 89.5 %. The value of β was a close call" in content["results-agreement"]
     assert (
         "Validation prefers β 10 to β 3 by 0.03 points, less than the standard error of 0.41 of one "
-        "accuracy; with β 3 the test accuracy is 88.6." in content["results-cifar10"]
+        "accuracy; with β 3 the test accuracy is 88.6." in content["results-screens"]
     )
     again = make_row(**pair, epochs=311, validation_accuracy=0.7882, test_accuracy=0.888)
-    anew = written(page, tmp_path / "anew", first, near, again)["results-cifar10"]
+    anew = written(page, tmp_path / "anew", first, near, again)["results-screens"]
     assert (
         "The runs of β 10 are separate ones: the longer does not go on with the shorter. By that of 311 "
         "epochs validation would have preferred β 3, with a test accuracy of 88.6." in anew
     )
     assert (
-        "would have preferred" not in written(page, tmp_path / "sure", first, far, again)["results-cifar10"]
+        "would have preferred" not in written(page, tmp_path / "sure", first, far, again)["results-screens"]
     )
     brief = make_row(**pair, epochs=8, epochs_run=8, best_epoch=8, validation_accuracy=0.5, test_accuracy=0.6)
-    assert "separate" not in written(page, tmp_path / "brief", first, near, brief)["results-cifar10"]
+    assert "separate" not in written(page, tmp_path / "brief", first, near, brief)["results-screens"]
     assert "close call" not in written(page, tmp_path / "far", first, far)["results-agreement"]
     assert "close call" not in written(page, tmp_path / "alone", first)["results-agreement"]
 
@@ -256,7 +260,7 @@ def test_narrow_choices_on_mnist_are_counted(page: ModuleType, tmp_path: Path, m
     assert (
         "- Of 2 grids on MNIST, the value that validation puts second is within the standard error of one "
         "accuracy of the first in 1. The test accuracies of the two are then 1.0 points apart in the median, "
-        "1.0 at most." in content["results-agreement"]
+        "1.0 at most." in content["results-beyond"]
     )
 
 
@@ -364,8 +368,9 @@ def test_a_cell_below_the_paper_s_shows_what_validation_could_see(
 ) -> None:
     seen = {"p": 0.89, "validation_accuracy": 0.107, "test_accuracy": 0.18, "hyper": "beta=1"}
     missed = {"p": 0.89, "validation_accuracy": 0.106, "test_accuracy": 0.27, "best_epoch": 7}
-    content = written(page, tmp_path / "one", make_row(**seen), make_row(**missed))["results-agreement"]
-    assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.00" in content
+    blocks = written(page, tmp_path / "one", make_row(**seen), make_row(**missed))
+    assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.00" in blocks["results-agreement"]
+    content = blocks["results-beyond"]
     assert line(content, "noisy validation, %") == "| noisy validation, % | 10.70 | 10.60 |"
     of_seed = line(content, "test, seed 0 (its epoch)")
     assert of_seed == "| test, seed 0 (its epoch) | 18.0 (100) | 27.0 (7) |"
@@ -374,9 +379,7 @@ def test_a_cell_below_the_paper_s_shows_what_validation_could_see(
     assert "a standard error of 0.28," in content
     assert "27.0 with β 10, is number 2 of 2 by validation" in content
     more = [make_row(**{**seen, "seed": 1}), make_row(**{**missed, "seed": 1, "test_accuracy": 0.19})]
-    content = written(page, tmp_path / "two", make_row(**seen), make_row(**missed), *more)[
-        "results-agreement"
-    ]
+    content = written(page, tmp_path / "two", make_row(**seen), make_row(**missed), *more)["results-beyond"]
     assert line(content, "clean test, %") == "| clean test, % | 18.0 | 23.0 |"
 
 
@@ -390,7 +393,7 @@ def test_of_a_large_grid_the_first_by_validation_and_the_best_are_shown(
         )
         for i, hyper in enumerate(values)
     ]
-    content = written(page, tmp_path, *rows)["results-agreement"]
+    content = written(page, tmp_path, *rows)["results-beyond"]
     assert "LIMIT-L + S at uniform:0.89/48000, by validation, the first 8 of 12 values and" in content
     assert line(content, "noisy validation, %").endswith("| 10.94 | 10.93 | 10.89 |")
     assert "11.0 with β 10, σ 0.3, is number 12 of 12" in content
@@ -434,11 +437,11 @@ def test_other_methods_below_or_above_the_paper_s_are_named(
     usual = {"method": "ce", "hyper": "", "gap_auc": None}
     rows = [make_row(**usual, test_accuracy=0.5), make_row(**usual, p=0.5, test_accuracy=0.972)]
     content = written(page, tmp_path, *rows, make_row(method="mae", hyper="", test_accuracy=0.99))
-    said = next(text for text in content["results-agreement"].splitlines() if "other methods" in text)
+    said = next(text for text in content["results-beyond"].splitlines() if "other methods" in text)
     assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.00, −37.2, least 84.91." in said
     assert said.endswith("As far above the paper's, 1: MAE at uniform:0.8/48000.")
     noisy = make_row(method="ce-gn", hyper="sigma=0.1", gap_auc=None, noise="none", p=0.0, test_accuracy=1.0)
-    said = written(page, tmp_path, noisy)["results-agreement"]
+    said = written(page, tmp_path, noisy)["results-beyond"]
     assert "As far above the paper's, 2: CE + GN at uniform:0/48000; MAE at uniform:0.8/48000. CE" in said
     assert "CE + GN and CE + LN are not quite the author's" in said
 
@@ -456,8 +459,8 @@ def test_the_page_opens_with_the_time_that_the_author_s_code_takes(
     page: ModuleType, tmp_path: Path, make_row: MakeRow
 ) -> None:
     pair = make_row(epochs_run=100, seconds=2.6)  # 2.6 s an epoch there
-    assert "takes 100 × (MNIST) as long" in written(page, tmp_path, pair)["results-head"]
+    assert "takes 100 × (MNIST) as long" in written(page, tmp_path, pair)["results-short"]
     single = make_row(method="ce", hyper="", gap_auc=None, epochs_run=200, seconds=2.6)
-    assert "takes 100 × (MNIST) as long" in written(page, tmp_path, single)["results-head"], (
+    assert "takes 100 × (MNIST) as long" in written(page, tmp_path, single)["results-short"], (
         "a network counts as much as another"
     )
