@@ -9,6 +9,8 @@ from noiselimit.errors import InputError
 from noiselimit.reproduce.budget import in_budget, next_cohort
 from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
 from noiselimit.reproduce.estimate import cohort_seconds, expected_epochs
+from noiselimit.reproduce.figures.kept import kept_file, read_kept
+from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.parents import place_of
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.speed import Load, find_speed
@@ -203,6 +205,29 @@ def test_evaluation_is_most_of_an_epoch_of_a_thousand_examples(speed):
 def test_a_network_that_was_not_measured_takes_time_by_its_operations(speed):
     small, large = (Load("resnet-50", (3, 224, 224), 14, "limit-l", n, 0) for n in (1000, 2000))
     assert speed.epoch_seconds(large, 1) == pytest.approx(2 * speed.epoch_seconds(small, 1))
+
+
+def test_times_are_scaled_from_the_network_that_computes_about_as_much(speed):
+    mlp = Load("mlp-4x512", (1, 28, 28), 10, "limit-l", 48_000, 22_000)
+    resnet = Load("resnet-50", (3, 224, 224), 14, "ce", 800_000, 210_000)
+    assert (speed.scaled_from(mlp), speed.scaled_from(resnet)) == ("mnist-cnn", "resnet-34")
+    assert speed.scaled_from(load("ce", 1000)) is None
+
+
+def test_the_estimate_for_networks_of_a_figure_is_what_they_took(speed):
+    figure = FIGURES["memorisation"]
+    kept = figure.shown(read_kept(kept_file(RESULTS / "reproduce", figure.kind)))
+    took = sum(one.row.seconds for one in kept)
+    protocol = figure.protocol()
+    assert 0.5 < cohort_seconds(figure.tasks(protocol), [], protocol, speed) / took < 2
+
+
+def test_runs_with_another_dropout_train_one_after_the_other(speed):
+    one, other = tasks_of(["mae"], ["uniform:0.5/1000", "uniform:0.8/1000"])
+    apart = dataclasses.replace(other, spec=dataclasses.replace(other.spec, dropout=0.5))
+    each = cohort_seconds([one], [], MNIST, speed)
+    assert cohort_seconds([one, apart], [], MNIST, speed) == pytest.approx(2 * each)
+    assert cohort_seconds([one, other], [], MNIST, speed) < 1.8 * each
 
 
 def test_what_children_start_from_is_counted_once(speed):

@@ -17,9 +17,9 @@ def duration(seconds: float | None, *, scaled: bool = False) -> str:
     return "< 1 s"
 
 
-def scaled_words(network: str) -> str:
+def scaled_words(*networks: str) -> str:
     """What '~' stands for, below a table."""
     return (
-        f"~: scaled by the number of operations from {network}, since the bench did not time the network "
-        "itself: an order of magnitude, no more."
+        f"~: scaled by the number of operations from {' or '.join(networks)}, since the bench did not time "
+        "the network itself: an order of magnitude, no more."
     )

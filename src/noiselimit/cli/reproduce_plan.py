@@ -64,9 +64,11 @@ def plain_plan(plan: "Plan", budget_minutes: float | None) -> dict[str, Any]:
 
 def _scaled_from(plan: "Plan") -> str | None:
     """The network whose times these are, where the bench did not time that which is to be trained."""
+    from noiselimit.reproduce.estimate import load_of
+
     if plan.speed is None or plan.protocol is None or not plan.cohorts:
         return None
-    return plan.speed.scaled_from(plan.protocol.network)
+    return plan.speed.scaled_from(load_of(plan.tasks[0], plan.protocol))
 
 
 def _about(seconds: float | None, *, scaled: bool) -> str:

@@ -40,8 +40,9 @@ def print_states(states: Sequence["State"], speed: "Speed | None") -> None:
             "stopping ends a run is taken from those that were made, else 60 % of the epochs allowed. "
             "Runs that a figure shares with a table count for both."
         )
-        for network in dict.fromkeys(state.scaled_from for state in states if state.scaled_from):
-            print(scaled_words(network))
+        networks = dict.fromkeys(state.scaled_from for state in states if state.scaled_from)
+        if networks:
+            print(scaled_words(*networks))
 
 
 def print_cells(

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from noiselimit.cohort.plan import plan_cohorts
 from noiselimit.methods import METHODS, get_method
 from noiselimit.reproduce.parents import Place, parent_of, place_of
 from noiselimit.reproduce.protocol import Protocol
@@ -23,8 +24,9 @@ def cohort_seconds(
     speed: Speed | None,
     trained: Collection[Place] = (),
 ) -> float | None:
-    """How long training them together will take, with the CE runs that some of them start from.
+    """How long training them by one call will take, with the CE runs that some of them start from.
 
+    What cannot be rows of one tensor program, such as runs with another dropout, trains one after the other.
     `trained`: where there is such a CE run already.
     """
     if speed is None:
@@ -38,17 +40,20 @@ def cohort_seconds(
         for place, parent in parents.items()
         if place not in trained and there.get(place) != parent.spec.epochs
     ]
-    generations = [generation for generation in ([*fresh, *missing], children) if generation]
-    return sum(_generation_seconds(generation, rows, protocol, speed) for generation in generations)
+    return sum(
+        _seconds_together([generation[position] for position in positions], rows, protocol, speed)
+        for generation in ([*fresh, *missing], children)
+        for positions in plan_cohorts([task.spec for task in generation])
+    )
 
 
-def _generation_seconds(
+def _seconds_together(
     tasks: Sequence[Task], rows: Sequence[ResultRow], protocol: Protocol, speed: Speed
 ) -> float:
     """Of runs that begin together; those that are left when others have ended are slower, each for itself."""
     total = SET_UP_SECONDS.get(speed.device_type, 0.0) + RUN_SECONDS * len(tasks)
-    ends = zip(expected_epochs(tasks, rows), (_load(task, protocol) for task in tasks), strict=True)
-    loads = Counter(_load(task, protocol) for task in tasks)
+    ends = zip(expected_epochs(tasks, rows), (load_of(task, protocol) for task in tasks), strict=True)
+    loads = Counter(load_of(task, protocol) for task in tasks)
     before = 0.0
     for end, load in sorted(ends, key=lambda pair: pair[0]):
         if end > before:
@@ -59,7 +64,8 @@ def _generation_seconds(
     return total
 
 
-def _load(task: Task, protocol: Protocol) -> Load:
+def load_of(task: Task, protocol: Protocol) -> Load:
+    """What its run does in an epoch."""
     return Load(
         protocol.network,
         protocol.input_shape,

@@ -6,6 +6,7 @@ examples, as the bench has it too: time does not fall in proportion to n.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class Speed:
     device_type: str
     device: str
     entries: Sequence[Mapping[str, Any]]
+    """Trainings that were timed, at least one."""
     _known: dict[tuple[Load, int], float] = field(default_factory=dict)
 
     def words(self, here: str) -> str:
@@ -57,9 +59,16 @@ class Speed:
             return ""
         return f"Times are those of another device, {self.device}, by its bench: {here} was not measured."
 
-    def scaled_from(self, network: str) -> str | None:
-        """The network whose times are scaled by operations for one that was not timed; None: it was."""
-        return None if self.timed(network) else str(self.timed(None)[0]["network"])
+    def scaled_from(self, load: Load) -> str | None:
+        """The network whose times are scaled by operations for one that was not timed; None: it was.
+
+        That of the epoch with the most similar number of them: small networks are far from what a device
+        can do with large ones.
+        """
+        if self._timed(load.network):
+            return None
+        nearest = min(self.entries, key=lambda entry: abs(log(entry["operations"] / load.operations)))
+        return str(nearest["network"])
 
     def epoch_seconds(self, load: Load, runs: int) -> float:
         """Of one run in a cohort of so many."""
@@ -74,27 +83,23 @@ class Speed:
         training adds. By the measurement of the same network, else of the most similar one, in proportion to
         operations, elsewhere.
         """
-        swept = [entry for entry in self.timed(load.network) if entry.get("sweep") == "n"]
+        swept = [entry for entry in self._timed(load.network) if entry.get("sweep") == "n"]
         if len({entry["k"] for entry in swept}) > 1:
             return self._swept(load, runs, swept)
         two = get_method(load.method).needs_predictor
-        known = self.timed(load.network) or self.timed(None)
+        known = self._timed(self.scaled_from(load) or load.network)
         same = [entry for entry in known if get_method(entry["method"]).needs_predictor == two] or known
         nearest = max(same, key=lambda entry: (entry["k"] <= runs, entry["k"] if runs > 1 else -entry["k"]))
         return float(nearest["seconds"] * load.operations / nearest["operations"])
 
-    def timed(self, network: str | None) -> list[Mapping[str, Any]]:
-        """Measurements of a network; of any: those of the largest one."""
-        found = [entry for entry in self.entries if entry.get("operations") and entry.get("seconds")]
-        if network is None and found:
-            network = max(found, key=lambda entry: float(entry["operations"]))["network"]
-        return [entry for entry in found if entry["network"] == network]
+    def _timed(self, network: str) -> list[Mapping[str, Any]]:
+        return [entry for entry in self.entries if entry["network"] == network]
 
     def _swept(self, load: Load, runs: int, swept: Sequence[Mapping[str, Any]]) -> float:
         few, many = min(entry["k"] for entry in swept), max(entry["k"] for entry in swept)
         by_k = sorted(
             (entry["k"], entry["seconds"])
-            for entry in self.timed(load.network)
+            for entry in self._timed(load.network)
             if entry.get("sweep") == "k" and few <= entry["k"] <= many
         )
         at = np.interp(np.log(runs), np.log([k for k, _ in by_k]), [seconds for _, seconds in by_k])
@@ -124,8 +129,8 @@ def find_speed(device_type: str, folders: Sequence[Path], bench: Path | None = N
     if path is None:
         return None
     content = read_bench(path)
-    entries = [entry for entry in [*content["rows"], *content["points"]] if "failure" not in entry]
-    speed = Speed(content.get("device_type") or device_type, content["device"], entries)
-    if not speed.timed(None):
+    sound = [entry for entry in [*content["rows"], *content["points"]] if "failure" not in entry]
+    timed = [entry for entry in sound if entry.get("operations") and entry.get("seconds")]
+    if not timed:
         raise InputError(f"{path} has no timed training: measure with 'noiselimit bench'.")
-    return speed
+    return Speed(content.get("device_type") or device_type, content["device"], timed)

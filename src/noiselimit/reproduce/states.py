@@ -6,6 +6,7 @@ from pathlib import Path
 
 from noiselimit.reproduce.call import make_plan
 from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.estimate import load_of
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.speed import Speed
 from noiselimit.reproduce.studies import STUDIES
@@ -50,7 +51,7 @@ def all_states(
         if plan.protocol is not None:
             whole = plan_cohorts(plan.tasks, plan.rows, plan.protocol, speed)
             hours = None if speed is None else sum(cohort.seconds or 0.0 for cohort in whole) / 3600
-            scaled = None if speed is None else speed.scaled_from(plan.protocol.network)
+            scaled = None if speed is None else speed.scaled_from(load_of(plan.tasks[0], plan.protocol))
         left = None if plan.seconds is None else plan.seconds / 3600
         title = STUDIES[name].title if of_table else FIGURES[name].title
         done = len(plan.tasks) - plan.missing
