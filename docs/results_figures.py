@@ -4,7 +4,7 @@ from pathlib import Path
 
 from results_numbers import DOCS, PLACE, Measured, hours_text
 
-from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.cohorts import plan_cohorts, total_seconds
 from noiselimit.reproduce.figures.drawing import draw_figure, sheet_files
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, kept_file, read_kept
@@ -32,9 +32,8 @@ def _not_run(figure: Figure, kept: list[Kept], measured: Measured) -> str:
     protocol = figure.protocol()
     assert protocol is not None
     missing = figure.missing(kept, protocol)
-    cohorts = plan_cohorts(missing, [one.row for one in kept], protocol, measured.speed)
-    seconds = [cohort.seconds for cohort in cohorts if cohort.seconds is not None]
-    hours = sum(seconds) / 3600 if len(seconds) == len(cohorts) else None
+    seconds = total_seconds(plan_cohorts(missing, [one.row for one in kept], protocol, measured.speed))
+    hours = None if seconds is None else seconds / 3600
     return f"Not run yet: {len(missing)} runs, about {hours_text(hours)} on an H200."
 
 

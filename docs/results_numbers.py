@@ -10,7 +10,7 @@ import measure_causes
 
 from noiselimit.reproduce.cell_result import CellResult, Runs
 from noiselimit.reproduce.cells import cell_result, cell_rows, failed_runs, grid_values
-from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.cohorts import plan_cohorts, total_seconds
 from noiselimit.reproduce.figures.curves import KIND, Curves, read_curves
 from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
@@ -106,9 +106,8 @@ def left_to_run(cells: Sequence[Cell], measured: Measured) -> tuple[int, float |
     data = cells[0].data
     protocol, rows = protocol_for(data), measured.rows[data]
     missing = missing_tasks(all_tasks(cells, range(protocol.seeds), protocol), rows, protocol)
-    seconds = [cohort.seconds for cohort in plan_cohorts(missing, rows, protocol, measured.speed)]
-    known = [one for one in seconds if one is not None]
-    return len(missing), sum(known) / 3600 if len(known) == len(seconds) else None
+    seconds = total_seconds(plan_cohorts(missing, rows, protocol, measured.speed))
+    return len(missing), None if seconds is None else seconds / 3600
 
 
 def hours_text(hours: float | None) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from noiselimit.cohort.device import find_device
 from noiselimit.errors import InputError
 from noiselimit.reproduce.cells import cell_rows
-from noiselimit.reproduce.cohorts import Cohort, plan_cohorts
+from noiselimit.reproduce.cohorts import Cohort, plan_cohorts, total_seconds
 from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
@@ -48,9 +48,7 @@ class Plan:
     @property
     def seconds(self) -> float | None:
         """What is left will take about so long; None where the device was not measured."""
-        each = [cohort.seconds for cohort in self.cohorts]
-        known = [seconds for seconds in each if seconds is not None]
-        return sum(known) if len(known) == len(each) else None
+        return total_seconds(self.cohorts)
 
 
 def make_plan(wanted: Wanted) -> Plan:
@@ -111,7 +109,7 @@ def _figure_plan(figure: Figure, wanted: Wanted, speed: Speed | None) -> Plan:
     protocol = figure.protocol(quick=wanted.quick, epochs=wanted.epochs)
     if protocol is None or figure.kind is None:
         return Plan((), None, (), (), (), speed)
-    kept = [one for one in read_kept(kept_file(wanted.out, figure.kind)) if figure.wants(one.row)]
+    kept = figure.shown(read_kept(kept_file(wanted.out, figure.kind)), quick=wanted.quick)
     rows = [one.row for one in kept]
     there = parents_there(wanted.runs_folder(protocol.data), protocol)
     cohorts = plan_cohorts(figure.missing(kept, protocol), rows, protocol, speed, there)

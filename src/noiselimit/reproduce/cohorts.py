@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from noiselimit.methods import get_method
 from noiselimit.reproduce.estimate import cohort_seconds
 from noiselimit.reproduce.parents import Place, place_of
-from noiselimit.reproduce.protocol import GRIDS, LIKELY, Protocol
+from noiselimit.reproduce.protocol import GRIDS, Protocol
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.speed import Speed
 from noiselimit.reproduce.studies import Cell
+from noiselimit.reproduce.turns import Turn, turns
 from noiselimit.reproduce.work import Task
 
 FIRST_METHODS = {
@@ -67,6 +68,13 @@ class Cohort:
         return (self.seconds or 0.0) + (self.parent_seconds if lacking else 0.0)
 
 
+def total_seconds(cohorts: Iterable[Cohort]) -> float | None:
+    """What they will take one after the other; None where the device was not measured."""
+    each = [cohort.seconds for cohort in cohorts]
+    known = [seconds for seconds in each if seconds is not None]
+    return sum(known) if len(known) == len(each) else None
+
+
 def plan_cohorts(
     tasks: Iterable[Task],
     rows: Sequence[ResultRow],
@@ -77,16 +85,12 @@ def plan_cohorts(
     """The tasks in the order in which they tell most: all values of a seed together, seed after seed.
 
     One seed of all first methods and shares of noise at one n is a cohort; n grows, since small n is cheap.
-    The other methods, whose grids are large, have cohorts of their own. Runs that train alone come by what
-    they promise. `there`: where there is a CE run to start from.
+    The other methods, whose grids are large, have cohorts of their own. Of runs that train alone, a few
+    likely values of every cell come before the rest of any grid, cells that have fewest first, and what is
+    clearly behind comes last. `there`: where there is a CE run to start from.
     """
-    groups: dict[tuple[object, ...], list[Task]] = {}
-    alone = protocol.network in ALONE
-    for number, task in enumerate(sorted(tasks, key=lambda task: _rank(task, alone=alone))):
-        own = (number,) if alone else (task.spec.seed, task.cell.n, _company(task.cell))
-        groups.setdefault(own, []).append(task)
     cohorts, trained = [], set(there)
-    for group in groups.values():
+    for group in _alone(tasks, rows, protocol) if protocol.network in ALONE else _together(tasks):
         seconds = cohort_seconds(group, rows, protocol, speed, trained)
         whole = cohort_seconds(group, rows, protocol, speed, there)
         cohorts.append(Cohort(tuple(group), seconds, (whole or 0.0) - (seconds or 0.0)))
@@ -100,20 +104,28 @@ def _needs_ce(task: Task) -> bool:
     return get_method(task.cell.method).starts is not None
 
 
-def _rank(task: Task, *, alone: bool) -> tuple[object, ...]:
+def _together(tasks: Iterable[Task]) -> list[list[Task]]:
+    groups: dict[tuple[object, ...], list[Task]] = {}
+    for task in sorted(tasks, key=lambda task: (*_rank(task), task.cell.noise)):
+        groups.setdefault((task.spec.seed, task.cell.n, _company(task.cell)), []).append(task)
+    return list(groups.values())
+
+
+def _alone(tasks: Iterable[Task], rows: Sequence[ResultRow], protocol: Protocol) -> list[list[Task]]:
+    tasks = list(tasks)
+    pairs = zip(tasks, turns(tasks, rows, protocol), strict=True)
+    return [[task] for task, _ in sorted(pairs, key=lambda pair: _rank_alone(*pair))]
+
+
+def _rank_alone(task: Task, turn: Turn) -> tuple[object, ...]:
+    cell = task.cell
+    place = (_promise(cell), cell.noise, cell.p or 0.0, METHODS.index(cell.method))
+    return turn.is_behind, turn.round, *_rank(task), _distance(cell), turn.number, *place
+
+
+def _rank(task: Task) -> tuple[int, int, int, int, str]:
     cell, seed = task.cell, task.spec.seed
-    order: tuple[object, ...] = (_distance(cell), cell.noise)
-    if alone:
-        of_value = LIKELY.index(task.spec.hyper.get("beta", LIKELY[0]))
-        order = (
-            _distance(cell),
-            _promise(cell),
-            cell.noise,
-            cell.p or 0.0,
-            METHODS.index(cell.method),
-            of_value,
-        )
-    return (seed // SEEDS_AT_A_TIME, _tier(cell), seed, cell.n or 0, _company(cell), *order)
+    return seed // SEEDS_AT_A_TIME, _tier(cell), seed, cell.n or 0, _company(cell)
 
 
 def _promise(cell: Cell) -> int:

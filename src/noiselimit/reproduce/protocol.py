@@ -10,6 +10,8 @@ SIGMAS = (0.01, 0.03, 0.1, 0.3)
 LIKELY = (10.0, 3.0, 30.0, 100.0, 1.0, 0.3, 0.1, 0.0, 0.01)
 """Values of β, the most promising first, so that little time shows something."""
 RATES = (1e-3, 1e-4, 1e-5, 1e-6)
+LIKELY_RATES = (1e-5, 1e-6, 1e-4, 1e-3)
+"""The same of DMI's rates: it goes on from weights that CE has trained."""
 
 Grid = Mapping[str, tuple[float, ...]]
 """Name of a hyper-parameter, or learning_rate → the values that are tried."""
@@ -68,6 +70,11 @@ class Protocol:
     evaluated: int = 20_000
     """Validation and test examples, which are evaluated after every epoch."""
     quick: bool = False
+
+    @property
+    def validation_examples(self) -> int:
+        """A fifth of all, whatever n is."""
+        return self.full_size // 4
 
     def train_examples(self, n: int | None) -> int:
         """How many examples a run trains on where the paper has n."""

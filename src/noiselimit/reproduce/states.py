@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from noiselimit.reproduce.call import make_plan
-from noiselimit.reproduce.cohorts import plan_cohorts
+from noiselimit.reproduce.cohorts import plan_cohorts, total_seconds
 from noiselimit.reproduce.estimate import load_of
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.speed import Speed
@@ -49,12 +49,14 @@ def all_states(
         hours: float | None = 0.0
         scaled = None
         if plan.protocol is not None:
-            whole = plan_cohorts(plan.tasks, plan.rows, plan.protocol, speed)
-            hours = None if speed is None else sum(cohort.seconds or 0.0 for cohort in whole) / 3600
+            hours = _hours(total_seconds(plan_cohorts(plan.tasks, plan.rows, plan.protocol, speed)))
             scaled = None if speed is None else speed.scaled_from(load_of(plan.tasks[0], plan.protocol))
-        left = None if plan.seconds is None else plan.seconds / 3600
         title = STUDIES[name].title if of_table else FIGURES[name].title
         done = len(plan.tasks) - plan.missing
         kind = "table" if of_table else "figure"
-        states.append(State(name, kind, title, len(plan.tasks), done, hours, left, scaled))
+        states.append(State(name, kind, title, len(plan.tasks), done, hours, _hours(plan.seconds), scaled))
     return states, speed
+
+
+def _hours(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 3600
