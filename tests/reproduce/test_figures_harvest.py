@@ -14,9 +14,9 @@ from noiselimit.errors import InputError
 from noiselimit.reproduce.figures.curves import read_curves
 from noiselimit.reproduce.figures.drawing import draw_figure, sheet_files
 from noiselimit.reproduce.figures.gradients import gradient_norms
-from noiselimit.reproduce.figures.harvest import harvest
-from noiselimit.reproduce.figures.histograms import SPAN, as_values, read_histograms
-from noiselimit.reproduce.figures.kept import kept_file, read_kept
+from noiselimit.reproduce.figures.harvest import harvest, is_lacking
+from noiselimit.reproduce.figures.histograms import BINS, SPAN, as_values, read_histograms
+from noiselimit.reproduce.figures.kept import Kept, keep, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.figures.suspects import read_suspects
 from noiselimit.reproduce.rows import ResultRow
@@ -122,3 +122,13 @@ def test_failed_and_unwanted_runs_leave_nothing(
     for row in (make_row(failure="no number", **QUICK), make_row(seed=3, **QUICK), other_value):
         assert harvest(row, noisy, digits, tmp_path, device) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_was_allowed_fewer_epochs_is_lacking_where_only_a_longer_one_is_kept(
+    tmp_path: Path, make_row: MakeRow
+) -> None:
+    long, short = make_row(seed=0), make_row(seed=0, epochs=311)
+    for kind, values in (("curves", "1/2"), ("histograms", "/".join([" ".join(["1"] * BINS)] * 4))):
+        keep(kept_file(tmp_path, kind), [Kept(long, values)])
+    assert not is_lacking(long, tmp_path)
+    assert is_lacking(short, tmp_path)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from noiselimit.reproduce.cells import grid_values, is_of, spec_hyper
-from noiselimit.reproduce.figures.kept import Kept
+from noiselimit.reproduce.figures.kept import Kept, current_kept
 from noiselimit.reproduce.protocol import LIKELY, Protocol, protocol_for
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.studies import Cell
@@ -47,9 +47,13 @@ class Figure:
         """The runs that are still to be trained."""
         return missing_tasks(self.tasks(protocol), [one.row for one in kept], protocol)
 
+    def own(self, kept: Iterable[Kept], *, quick: bool = False) -> list[Kept]:
+        """What is of its runs, those too that were allowed fewer epochs than others like them."""
+        return [one for one in kept if one.row.quick == quick and self.wants(one.row)]
+
     def shown(self, kept: Iterable[Kept], *, quick: bool = False) -> list[Kept]:
         """What it shows of all that was kept."""
-        return [one for one in kept if one.row.quick == quick and self.wants(one.row)]
+        return current_kept(self.own(kept, quick=quick))
 
 
 def tasks_of(cells: Sequence[Cell], protocol: Protocol) -> list[Task]:

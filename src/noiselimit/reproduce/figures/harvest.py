@@ -63,9 +63,7 @@ def is_lacking(row: ResultRow, out: Path) -> bool:
     """
     kinds = {figure.kind for figure in _wanted(row) if figure.kind is not None}
     return suspects.KIND in kinds or not all(
-        any(
-            one.row.key == row.key and one.row.epochs >= row.epochs for one in read_kept(kept_file(out, kind))
-        )
+        any((one.row.key, one.row.epochs) == (row.key, row.epochs) for one in read_kept(kept_file(out, kind)))
         for kind in kinds
     )
 

@@ -8,7 +8,7 @@ from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
 from noiselimit.reproduce.figures.values import FORMS, check_values
-from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, current, line_of, split_line
+from noiselimit.reproduce.rows import COLUMNS, HEADER, ResultRow, RowKey, current, line_of, split_line
 from noiselimit.reproduce.rows_file import read_lines, sound_row
 
 FOLDER = "figures"
@@ -31,16 +31,16 @@ def kept_file(out: Path, kind: str) -> Path:
 
 
 def read_kept(path: Path) -> list[Kept]:
-    """What the file has, one of each run; none where there is no file.
+    """What the file has, of each run and limit of epochs one; none where there is no file.
+
+    Runs that were allowed fewer epochs stay, as their rows do; figures show `current_kept`.
 
     All must be sound, for the file is written anew with each run: what is no run would be lost. No crash
     leaves part of a line in it either.
     """
     if not path.exists():
         return []
-    return current_kept(
-        read_lines(path, _HEADER, lambda line: _kept_of(line, path.stem), is_appended_to=False)
-    )
+    return _each_once(read_lines(path, _HEADER, lambda line: _kept_of(line, path.stem), is_appended_to=False))
 
 
 def require_sound(out: Path) -> None:
@@ -50,11 +50,11 @@ def require_sound(out: Path) -> None:
 
 
 def read_arriving(path: Path) -> list[Kept]:
-    """The same of a file made elsewhere, which stays as it is: copying may have ended in its last line."""
+    """All lines of a file made elsewhere, which stays as it is: copying may have ended in its last one."""
     if path.stem not in FORMS:
         kinds = ", ".join(f"{kind}.csv" for kind in FORMS)
         raise InputError(f"{path} is nothing that figures are drawn from: there are {kinds}.")
-    return current_kept(read_lines(path, _HEADER, lambda line: _kept_of(line, path.stem)))
+    return read_lines(path, _HEADER, lambda line: _kept_of(line, path.stem))
 
 
 def _kept_of(line: str, kind: str) -> Kept:
@@ -67,9 +67,9 @@ def _kept_of(line: str, kind: str) -> Kept:
 
 
 def keep(path: Path, more: Sequence[Kept]) -> None:
-    """Add to the file; a run that is there is replaced by one that was allowed more epochs."""
+    """Add to the file; a run that is there with as many epochs allowed stays as it is."""
     with file_lock(path):
-        found = current_kept([*read_kept(path), *more])
+        found = _each_once([*read_kept(path), *more])
         lines = [_HEADER, *(f"{line_of(kept.row)},{kept.values}" for kept in found)]
         with atomic_file(path) as temporary:
             temporary.write_text("\n".join(lines) + "\n", "utf-8")
@@ -85,5 +85,12 @@ def best(kept: Iterable[Kept]) -> Kept | None:
 
 
 def current_kept(kept: Iterable[Kept]) -> list[Kept]:
-    """One of each run, as with rows."""
+    """Of each run the one that was allowed the most epochs, as with rows."""
     return current(kept, lambda one: one.row)
+
+
+def _each_once(kept: Iterable[Kept]) -> list[Kept]:
+    found: dict[tuple[RowKey, int], Kept] = {}
+    for one in kept:
+        found.setdefault((one.row.key, one.row.epochs), one)
+    return list(found.values())
