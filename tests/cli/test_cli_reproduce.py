@@ -142,6 +142,7 @@ def test_mistakes_are_one_sentence_and_leave_nothing(command, tmp_path, argument
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("always::noiselimit.errors.Notice")
 def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     arguments = ("--quick", "--cells", "uniform:0.8/1000", "--threads", "1", "--quiet", "--device", "cpu")
     answer = command("reproduce", "mnist", *arguments, "--methods", "ce,limit-l", "--json")
@@ -158,6 +159,7 @@ def test_a_quick_table_ends_in_rows_a_table_and_is_merged(command, tmp_path):
     path = tmp_path / "runs" / "reproduce-quick" / "mnist.csv"
     assert path.read_text().startswith(HEADER)
     merged = command("reproduce", "merge", path, "--out", "elsewhere", "--json")
+    assert "mnist.csv has quick trials, which count for nothing: " in merged.err
     assert json.loads(merged.out) == {"mnist.csv": 3}
     again = command("reproduce", "merge", path.parent, "--out", "elsewhere")
     assert again.code == 0
@@ -210,12 +212,14 @@ def test_a_cell_of_which_all_runs_failed_is_shown_as_failed(command, tmp_path):
     assert "1 run failed in its first epoch and counts for nothing; it is not run again." in one
 
 
+@pytest.mark.filterwarnings("always::noiselimit.errors.Notice")
 def test_a_merged_row_of_another_patience_does_not_count(command, make_row):
     own = make_row(method="ce", hyper="", n=1000)
     other = replace(own, patience=50, validation_accuracy=0.1, test_accuracy=0.5)
     append_rows(rows_path(Path("here"), "mnist"), [own])
     append_rows(rows_path(Path("elsewhere"), "mnist"), [other])
-    command("reproduce", "merge", "elsewhere", "--out", "here")
+    merged = command("reproduce", "merge", "elsewhere", "--out", "here")
+    assert "got 1 run that no table compares: ce with mnist-cnn, patience 50" in merged.err
     arguments = ("--methods", "ce", "--cells", "uniform:0.8/1000", "--budget-minutes", "0", "--out", "here")
     answer = command("reproduce", "mnist", *arguments, "--json")
     assert answer.code == 0

@@ -4,8 +4,9 @@ import pytest
 
 from noiselimit.errors import InputError, Notice
 from noiselimit.reproduce.figures.kept import Kept, best, keep, kept_file, read_kept
+from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.merging import merge_results
-from noiselimit.reproduce.rows import current_rows
+from noiselimit.reproduce.rows import current_rows, line_of
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
 
 SUSPECTS = "figures/suspects.csv"
@@ -17,7 +18,7 @@ def test_results_made_elsewhere_are_merged_once(tmp_path, make_row):
     append_rows(rows_path(here, "mnist"), [make_row(seed=0)])
     append_rows(rows_path(elsewhere, "mnist"), [make_row(seed=0), make_row(seed=1)])
     single = tmp_path / "single.csv"
-    append_rows(single, [make_row(data="cifar10", p=0.4, n=40_000)])
+    append_rows(single, [make_row(data="cifar10", p=0.4, n=40_000, network="resnet-34")])
     keep(kept_file(elsewhere, "curves"), [Kept(make_row(), "1 2 3/4 5 6")])
     gained = {"mnist.csv": 1, "cifar10.csv": 1, "figures/curves.csv": 1}
     assert merge_results([elsewhere, single, single], here) == gained
@@ -69,6 +70,99 @@ def test_of_rows_that_contradict_each_other_the_first_is_added_and_that_is_said(
     assert str(notices[0].message).startswith(
         f"{single} has in line 2 another outcome of the run in line 2 of {other}, and the latter was added;"
     )
+
+
+def test_what_figures_keep_is_settled_in_the_same_way_and_that_is_said(tmp_path, make_row):
+    one, other, here = (kept_file(tmp_path / name, "curves") for name in ("one", "other", "here"))
+    for file, lines in ((one, ["1/2", "1/2", "3/4"]), (other, ["5/6"])):
+        keep(file, [Kept(make_row(), lines[0])])
+        whole = file.read_text()
+        file.write_text(whole + "".join(f"{line_of(make_row())},{values}\n" for values in lines[1:]))
+    with pytest.warns(Notice) as notices:
+        assert merge_results([one, other], tmp_path / "here") == {"figures/curves.csv": 1}
+    said = f"{one} has in line 4 another outcome of the run in line 2, and the latter was added"
+    assert [str(notice.message) for notice in notices] == [f"{said}; 1 more row was left out likewise."]
+    assert read_kept(here) == [Kept(make_row(), "1/2")]
+    with pytest.warns(Notice, match=r"here/figures/curves\.csv has 1 of these runs with another outcome"):
+        assert merge_results([other], tmp_path / "here") == {"figures/curves.csv": 0}
+    assert read_kept(here) == [Kept(make_row(), "1/2")]
+
+
+def test_runs_that_no_table_compares_and_no_figure_shows_are_added_and_the_first_is_named(tmp_path, make_row):
+    here, path = tmp_path / "here", rows_path(tmp_path / "elsewhere", "mnist")
+    own, strange = make_row(seed=7), make_row(method="dmi", hyper="learning_rate=0.005", gap_auc=None)
+    append_rows(path, [own, strange])
+    got = f"{rows_path(here, 'mnist')} got"
+    named = f"dmi learning_rate=0.005 with mnist-cnn, patience 100 and seed 0 in line 3 of {path}."
+    with pytest.warns(Notice) as notices:
+        assert merge_results([path], here) == {"mnist.csv": 2}
+    assert [str(notice.message) for notice in notices] == [f"{got} 1 run that no table compares: {named}"]
+    assert merge_results([path], here) == {"mnist.csv": 0}, "said once"
+    append_rows(path, [make_row(patience=50), make_row(network="mlp-4x512")])
+    with pytest.warns(Notice, match=f"{got} 2 runs, the first of which no table compares: limit-l beta=10"):
+        merge_results([path], here)
+    keep(kept_file(tmp_path / "elsewhere", "curves"), [Kept(own, "1/2"), Kept(make_row(), "1/2")])
+    with pytest.warns(
+        Notice, match=r"got 1 run that no figure shows: limit-l .* seed 7 in line 2 of .*curves"
+    ):
+        assert merge_results([kept_file(tmp_path / "elsewhere", "curves")], here) == {"figures/curves.csv": 2}
+
+
+@pytest.fixture
+def filled(tmp_path, make_row):
+    """Make a folder with rows, or with curves, of quick trials or whole runs."""
+
+    def make(name, *, seed=0, quick=False, curves=False):
+        of_quick = {"quick": True, "network": "small-cnn", "patience": 2} if quick else {}
+        row = make_row(seed=seed, **of_quick)
+        if curves:
+            keep(kept_file(tmp_path / name, "curves"), [Kept(row, "1/2")])
+        else:
+            append_rows(rows_path(tmp_path / name, "mnist"), [row])
+        return tmp_path / name
+
+    return make
+
+
+@pytest.mark.parametrize("curves", [False, True])
+def test_quick_trials_are_not_merged_with_whole_runs(filled, tmp_path, curves):
+    quick, whole = filled("quick", quick=True), filled("whole", curves=curves)
+    found = "curves.csv" if curves else "mnist.csv"
+    refused = (
+        rf"quick/mnist\.csv has quick trials, which count for nothing, and .*whole/.*{found} has whole runs: "
+    )
+    before = (quick / "mnist.csv").read_bytes()
+    for places, out in (([quick], whole), ([whole], quick), ([quick, whole], tmp_path / "new")):
+        with pytest.raises(InputError, match=refused + "merge them into folders of their own by --out"):
+            merge_results(places, out)
+    assert (quick / "mnist.csv").read_bytes() == before
+    assert not (tmp_path / "new").exists()
+    assert sorted(path.name for path in whole.rglob("*.csv")) == [found]
+
+
+def test_quick_trials_are_merged_with_others_and_a_new_folder_of_them_is_told_of(filled, tmp_path):
+    first, second = filled("first", quick=True), filled("second", quick=True, seed=1)
+    with pytest.warns(Notice, match=r"first/mnist\.csv has quick trials, which count for nothing: "):
+        assert merge_results([first], tmp_path / "new") == {"mnist.csv": 1}
+    assert merge_results([first, second], tmp_path / "new") == {"mnist.csv": 1}
+
+
+def test_whole_runs_may_still_be_added_where_quick_trials_were_mixed_in(filled):
+    filled("mixed", quick=True)
+    mixed, whole, quick = filled("mixed"), filled("whole", seed=1), filled("quick", quick=True, seed=1)
+    assert merge_results([whole], mixed) == {"mnist.csv": 1}
+    with pytest.raises(InputError, match=r"quick/mnist\.csv has quick trials"):
+        merge_results([quick], mixed)
+
+
+def test_curves_of_runs_that_were_allowed_fewer_epochs_are_added_as_well(tmp_path, make_row):
+    here, elsewhere = kept_file(tmp_path / "here", "curves"), kept_file(tmp_path / "elsewhere", "curves")
+    long, short = Kept(make_row(), "1 2/3 4"), Kept(make_row(epochs=311), "1/3")
+    keep(here, [long])
+    keep(elsewhere, [short])
+    assert merge_results([elsewhere], tmp_path / "here") == {"figures/curves.csv": 1}
+    assert read_kept(here) == [long, short]
+    assert FIGURES["learning-curves"].shown(read_kept(here)) == [long]
 
 
 def test_nothing_is_added_where_what_figures_keep_here_is_damaged(tmp_path, make_row):

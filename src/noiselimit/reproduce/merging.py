@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from noiselimit.errors import InputError
-from noiselimit.reproduce.figures.kept import FOLDER, Kept, keep, kept_file, read_arriving, read_kept
+from noiselimit.reproduce.figures.kept import FOLDER, kept_file, read_arriving, read_kept
 from noiselimit.reproduce.figures.suspects import KIND as SUSPECTS
+from noiselimit.reproduce.merging_arriving import located
+from noiselimit.reproduce.merging_kept import merge_kept
+from noiselimit.reproduce.merging_quick import require_apart
 from noiselimit.reproduce.merging_rows import merge_rows
 from noiselimit.reproduce.merging_sheets import merge_sheets
 from noiselimit.reproduce.rows_file import is_rows_file, read_rows
@@ -24,19 +27,13 @@ def merge_results(places: Sequence[Path], out: Path) -> dict[str, int]:
     kept = {file: read_arriving(file) for file in of_figures}
     for file in kept:
         read_kept(kept_file(out, file.stem))
+    require_apart(rows | {file: [one.row for one in runs] for file, runs in kept.items()}, out)
     gained = Counter({f"{data}.csv": count for data, count in merge_rows(rows, out).items()})
+    gained.update(merge_kept({file: runs for file, runs in kept.items() if file.stem != SUSPECTS}, out))
     for file, runs in kept.items():
         if file.stem == SUSPECTS:
-            gained.update(merge_sheets(runs, file.parent.parent, out))
-        else:
-            gained.update(_merge_kept(runs, kept_file(out, file.stem)))
+            gained.update(merge_sheets(located(file, runs, lambda one: one.row), file.parent.parent, out))
     return dict(gained)
-
-
-def _merge_kept(runs: Sequence[Kept], target: Path) -> dict[str, int]:
-    before = {(one.row.key, one.row.epochs) for one in read_kept(target)}
-    keep(target, runs)
-    return {f"{FOLDER}/{target.name}": sum((one.row.key, one.row.epochs) not in before for one in runs)}
 
 
 def _files(place: Path) -> list[Path]:

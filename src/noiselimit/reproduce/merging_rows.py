@@ -1,31 +1,17 @@
-"""Rows made elsewhere, added to those here: of each run one, and what contradicts it is told of."""
+"""Rows made elsewhere, added to those of the tables here."""
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from noiselimit.errors import Notice
 from noiselimit.locks import file_lock
+from noiselimit.reproduce.merging_arriving import Arriving, located, newcomers, run_of, tell_of_strangers
+from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow, RowKey
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
-
-Run = tuple[RowKey, int]
-"""Key and the limit of epochs."""
-
-
-@dataclass(frozen=True)
-class Arriving:
-    """A row and where it was found."""
-
-    row: ResultRow
-    file: Path
-    line: int
-
-    @property
-    def run(self) -> Run:
-        """Rows of equal runs say the same, or contradict each other."""
-        return self.row.key, self.row.epochs
+from noiselimit.reproduce.studies import STUDIES
+from noiselimit.reproduce.work import all_tasks
 
 
 def merge_rows(files: Mapping[Path, Sequence[ResultRow]], folder: Path) -> dict[str, int]:
@@ -34,45 +20,30 @@ def merge_rows(files: Mapping[Path, Sequence[ResultRow]], folder: Path) -> dict[
     A run that is there with another outcome stays as it is: figures are of that one. Of rows that contradict
     each other the first is added, which is also the one that counts in a file with both.
     """
-    arriving: dict[str, list[Arriving]] = {}
-    for one in _located(files):
-        arriving.setdefault(one.row.data, []).append(one)
+    arriving: dict[str, list[Arriving[ResultRow]]] = {}
+    for file, rows in files.items():
+        for one in located(file, rows, lambda row: row):
+            arriving.setdefault(one.row.data, []).append(one)
     for data in arriving:
         read_rows(rows_path(folder, data))  # what is wrong here is said before anything is written
     return {data: _merge(own, rows_path(folder, data)) for data, own in arriving.items()}
 
 
-def _located(files: Mapping[Path, Sequence[ResultRow]]) -> Iterator[Arriving]:
-    for file, rows in files.items():
-        for line, row in enumerate(rows, start=2):  # the first line is the header
-            yield Arriving(row, file, line)
+def is_compared(row: ResultRow) -> bool:
+    """Whether a table compares runs like this one: by its protocol, with a value of the method's grid."""
+    return replace(row, seed=0).key in _compared(row.data, row.quick)
 
 
-def _merge(arriving: Sequence[Arriving], target: Path) -> int:
+@cache
+def _compared(data: str, quick: bool) -> frozenset[RowKey]:
+    protocol = protocol_for(data, quick=quick)
+    return frozenset(task.key(protocol) for task in all_tasks(STUDIES[data].cells, [0], protocol))
+
+
+def _merge(arriving: Sequence[Arriving[ResultRow]], target: Path) -> int:
     with file_lock(target):
-        known = {(row.key, row.epochs): row for row in reversed(read_rows(target))}
-        new: dict[Run, Arriving] = {}
-        for one in arriving:
-            if one.run not in known:
-                new.setdefault(one.run, one)
-        append_rows(target, [one.row for one in new.values()])
-    others = {one.run for one in arriving if one.run in known and one.row != known[one.run]}
-    if others:
-        words = f"{target} has {len(others)} of these runs with another outcome, and keeps its own."
-        warnings.warn(words, Notice, stacklevel=4)
-    against = [(new[one.run], one) for one in arriving if one.run in new and one.row != new[one.run].row]
-    if against:
-        warnings.warn(_contradiction(against), Notice, stacklevel=4)
+        known = {run_of(row): row for row in reversed(read_rows(target))}
+        new = newcomers(arriving, known, target)
+        append_rows(target, [one.row for one in new])
+    tell_of_strangers(new, target, is_compared, "no table compares")
     return len(new)
-
-
-def _contradiction(pairs: Sequence[tuple[Arriving, Arriving]]) -> str:
-    """Of rows that were added, each with one that says something else of its run: the first pair is named."""
-    (first, other), *more = pairs
-    where = f"line {first.line}" + (f" of {first.file}" if first.file != other.file else "")
-    rows = "1 more row was" if len(more) == 1 else f"{len(more)} more rows were"
-    likewise = f"; {rows} left out likewise" if more else ""
-    return (
-        f"{other.file} has in line {other.line} another outcome of the run in {where}, "
-        f"and the latter was added{likewise}."
-    )

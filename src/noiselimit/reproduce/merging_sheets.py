@@ -9,47 +9,48 @@ from noiselimit.files import atomic_file
 from noiselimit.locks import file_lock
 from noiselimit.opening import read_bytes
 from noiselimit.reproduce.figures.drawing import picture_name, sheet_files
-from noiselimit.reproduce.figures.kept import FOLDER, Kept, best, current_kept, keep, kept_file, read_kept
+from noiselimit.reproduce.figures.figure import Figure
+from noiselimit.reproduce.figures.kept import FOLDER, Kept, best, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.figures.suspects import KIND
+from noiselimit.reproduce.merging_arriving import Arriving
+from noiselimit.reproduce.merging_kept import add_kept
 from noiselimit.reproduce.rows import ResultRow
 
 
-def merge_sheets(arriving: Sequence[Kept], place: Path, out: Path) -> dict[str, int]:
+def merge_sheets(arriving: Sequence[Arriving[Kept]], place: Path, out: Path) -> dict[str, int]:
     """Add the suspects, read from results in `place`, to those in `out`; name of a file → what it gained.
 
     Sheets are copied where the best of all runs is the best of those that arrive. Where it would be one that
     no sheets are of, a figure's runs stay where they are: its picture is still of the run named below it.
     """
     target = kept_file(out, KIND)
+    runs = [one.item for one in arriving]
     with file_lock(target):
         here = read_kept(target)
         taken: list[Kept] = []
         copied: dict[str, int] = {}
-        for name, own, known in _by_picture(arriving, here):
+        for figure, quick in _pictures(runs):
+            name, own = picture_name(figure, quick=quick), _best_row(figure.shown(runs, quick=quick))
             sheets = sheet_files(name, place)
-            best_row = _best_row(current_kept([*known, *own]))
-            if sheets and best_row == _best_row(own):
+            best_row = _best_row(figure.shown([*here, *runs], quick=quick))
+            if sheets and best_row == own:
                 copied |= _copy(sheets, name, out)
-            elif best_row != _best_row(known):
+            elif best_row != _best_row(figure.shown(here, quick=quick)):
                 words = f"{place} has the best run of {name} but not its pictures, so its runs stay there."
                 warnings.warn(words, Notice, stacklevel=2)
                 continue
-            taken += own
-        keep(target, taken)
-    before = {(one.row.key, one.row.epochs) for one in here}
-    added = sum((one.row.key, one.row.epochs) not in before for one in taken)
-    return {f"{FOLDER}/{target.name}": added, **copied}
+            taken += figure.own(runs, quick=quick)
+        added = add_kept([one for one in arriving if one.item in taken], target)
+    return {f"{FOLDER}/{target.name}": len(added), **copied}
 
 
-def _by_picture(
-    arriving: Sequence[Kept], here: Sequence[Kept]
-) -> Iterator[tuple[str, list[Kept], list[Kept]]]:
-    """Name of a picture that runs arrive for, these runs, and those that are here."""
+def _pictures(runs: Sequence[Kept]) -> Iterator[tuple[Figure, bool]]:
+    """Figures that runs arrive for, and whether these are quick trials."""
     for figure in FIGURES.values():
         for quick in (False, True):
-            if figure.kind == KIND and (own := figure.shown(arriving, quick=quick)):
-                yield picture_name(figure, quick=quick), own, figure.shown(here, quick=quick)
+            if figure.kind == KIND and figure.own(runs, quick=quick):
+                yield figure, quick
 
 
 def _best_row(kept: Sequence[Kept]) -> ResultRow | None:
