@@ -106,7 +106,7 @@ def _needs_ce(task: Task) -> bool:
 
 def _together(tasks: Iterable[Task]) -> list[list[Task]]:
     groups: dict[tuple[object, ...], list[Task]] = {}
-    for task in sorted(tasks, key=lambda task: (*_rank(task), task.cell.noise)):
+    for task in sorted(tasks, key=lambda task: (*_rank(task), _distance(task.cell), task.cell.noise)):
         groups.setdefault((task.spec.seed, task.cell.n, _company(task.cell)), []).append(task)
     return list(groups.values())
 
