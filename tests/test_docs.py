@@ -117,6 +117,7 @@ def test_figures_are_drawn_from_the_results(generate: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("document", with_fences("sh"), ids=lambda path: path.name)
+@pytest.mark.filterwarnings("always::noiselimit.errors.Notice")  # quick trials are said to be such
 @pytest.mark.slow
 def test_commands_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, in an empty folder. The demo itself is trained by `tests/test_demo.py`."""
