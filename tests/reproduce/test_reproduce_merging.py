@@ -99,7 +99,7 @@ def test_runs_that_no_table_compares_and_no_figure_shows_are_added_and_the_first
     assert [str(notice.message) for notice in notices] == [f"{got} 1 run that no table compares: {named}"]
     assert merge_results([path], here) == {"mnist.csv": 0}, "said once"
     append_rows(path, [make_row(patience=50), make_row(network="mlp-4x512")])
-    with pytest.warns(Notice, match=f"{got} 2 runs, the first of which no table compares: limit-l beta=10"):
+    with pytest.warns(Notice, match=f"{got} 2 runs that no table compares, such as limit-l beta=10"):
         merge_results([path], here)
     keep(kept_file(tmp_path / "elsewhere", "curves"), [Kept(own, "1/2"), Kept(make_row(), "1/2")])
     with pytest.warns(

@@ -63,10 +63,10 @@ def tell_of_strangers(
     if strange:
         first, row = strange[0], strange[0].row
         what = " ".join(filter(None, (row.method, row.hyper)))
-        runs = "1 run that" if len(strange) == 1 else f"{len(strange)} runs, the first of which"
+        runs = f"1 run that {nobody}:" if len(strange) == 1 else f"{len(strange)} runs that {nobody}, such as"
         _tell(
-            f"{target} got {runs} {nobody}: {what} with {row.network}, patience {row.patience} and seed "
-            f"{row.seed} in line {first.line} of {first.file}."
+            f"{target} got {runs} {what} with {row.network}, patience {row.patience} and seed {row.seed} "
+            f"in line {first.line} of {first.file}."
         )
 
 
