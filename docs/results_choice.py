@@ -39,7 +39,7 @@ def in_sight(result: CellResult) -> tuple[float, float]:
 
 def standard_error(share: float, data: str, seeds: int) -> float:
     """Of a mean validation accuracy over seeds, in points."""
-    examples = protocol_for(data).full_size // 4 * seeds  # a fifth of all is held out
+    examples = protocol_for(data).validation_examples * seeds
     return 100 * sqrt(share * (1 - share) / examples)
 
 
