@@ -2,7 +2,7 @@
 
 Runs the demo for three seeds (about two minutes on two cores), stores what came out in results/demo.json,
 draws docs/demo.svg, and rewrites the parts of the documents between <!-- NAME --> and <!-- /NAME -->.
-`tests/test_docs.py` checks that the documents say what the file says.
+`tests/docs/test_docs.py` checks that the documents say what the file says.
 """
 
 import argparse
@@ -19,10 +19,6 @@ from statistics import fmean, stdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import audit_tables
-import causes_page
-import faults_page
-import fuzz_page
 import measure_audit
 import measure_audit_scale
 import measure_bad_input
@@ -30,8 +26,12 @@ import measure_checkpoints
 import measure_information
 import measure_methods
 import measure_networks
-import performance_page
-import results_page
+from pages import causes as causes_page
+from pages import faults as faults_page
+from pages import fuzz as fuzz_page
+from pages.audit import tables as audit_tables
+from pages.performance import page as performance_page
+from pages.results import page as results_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "demo.json"

@@ -15,7 +15,7 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from audit_runs import OUTDATED, digits_outdated
+from pages.audit.runs import OUTDATED, digits_outdated
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "audit.json"

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from audit_runs import OUTDATED, is_outdated, rows_like
-from performance_words import markdown, measured_on
 
 from noiselimit.bench.provenance import source_state
 from noiselimit.files import json_text, write_json
 from noiselimit.machine import available_cores
 from noiselimit.runs.scores import roc_auc
 from noiselimit.training import circumstances
+from pages.audit.runs import OUTDATED, is_outdated, rows_like
+from pages.performance.words import markdown, measured_on
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "audit-scale.json"
 SHARE_WRONG = 0.2

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from spread import spread_text
+from pages.spread import spread_text
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "information.json"

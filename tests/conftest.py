@@ -37,7 +37,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.fixture
 def document_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """Import a module of docs/ by its name: that folder is no package."""
+    """Import a module of docs/ by its name: pages and measurements are no part of the package."""
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent.parent / "docs"))
     return importlib.import_module
 

@@ -1,0 +1,1 @@
+"""docs/audit.md: who finds wrong labels, and at what cost."""

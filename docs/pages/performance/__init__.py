@@ -1,0 +1,1 @@
+"""docs/performance.md: how fast training is, and why."""
