@@ -13,7 +13,7 @@ from noiselimit.reproduce.figures.histograms import as_values, read_histograms
 from noiselimit.reproduce.figures.kept import Kept, keep, kept_file, read_arriving, read_kept
 from noiselimit.reproduce.figures.suspects import read_suspects
 from noiselimit.reproduce.figures.values import ACCURACIES, BINS, FORMS, check_values
-from noiselimit.reproduce.merging import merge_results
+from noiselimit.reproduce.merging.all import merge_results
 from noiselimit.reproduce.rows_file import append_rows, rows_path
 
 RESULTS = Path(__file__).parents[2] / "results" / "reproduce"

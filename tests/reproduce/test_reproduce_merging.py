@@ -5,7 +5,7 @@ import pytest
 from noiselimit.errors import InputError, Notice
 from noiselimit.reproduce.figures.kept import Kept, best, keep, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
-from noiselimit.reproduce.merging import merge_results
+from noiselimit.reproduce.merging.all import merge_results
 from noiselimit.reproduce.rows import current_rows, line_of
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
 

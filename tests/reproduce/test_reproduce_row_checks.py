@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.errors import InputError
-from noiselimit.reproduce.merging import merge_results
+from noiselimit.reproduce.merging.all import merge_results
 from noiselimit.reproduce.row_checks import ALL_OR_NONE, check_row
 from noiselimit.reproduce.rows import COLUMNS, HEADER, line_of, row_of, split_line
 from noiselimit.reproduce.rows_file import append_rows, read_rows, sound_row

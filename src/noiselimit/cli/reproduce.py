@@ -87,7 +87,7 @@ def merge(
     """Add results that were made elsewhere to those that are here."""
     import json
 
-    from noiselimit.reproduce.merging import merge_results
+    from noiselimit.reproduce.merging.all import merge_results
 
     target = out or _usual_place(quick=False)
     added = merge_results(places, target)

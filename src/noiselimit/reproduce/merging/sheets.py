@@ -13,8 +13,8 @@ from noiselimit.reproduce.figures.figure import Figure
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, best, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
 from noiselimit.reproduce.figures.suspects import KIND
-from noiselimit.reproduce.merging_arriving import Arriving
-from noiselimit.reproduce.merging_kept import add_kept
+from noiselimit.reproduce.merging.arriving import Arriving
+from noiselimit.reproduce.merging.kept import add_kept
 from noiselimit.reproduce.rows import ResultRow
 
 

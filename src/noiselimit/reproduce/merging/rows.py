@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from noiselimit.locks import file_lock
-from noiselimit.reproduce.merging_arriving import Arriving, located, newcomers, run_of, tell_of_strangers
+from noiselimit.reproduce.merging.arriving import Arriving, located, newcomers, run_of, tell_of_strangers
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.rows import ResultRow, RowKey
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path

@@ -1,4 +1,4 @@
-"""Results that were made elsewhere, added to those here: rows, what figures are drawn from, sheets."""
+"""All that results consist of: rows, what figures are drawn from, sheets."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from pathlib import Path
 from noiselimit.errors import InputError
 from noiselimit.reproduce.figures.kept import FOLDER, kept_file, read_arriving, read_kept
 from noiselimit.reproduce.figures.suspects import KIND as SUSPECTS
-from noiselimit.reproduce.merging_arriving import located
-from noiselimit.reproduce.merging_kept import merge_kept
-from noiselimit.reproduce.merging_quick import require_apart
-from noiselimit.reproduce.merging_rows import merge_rows
-from noiselimit.reproduce.merging_sheets import merge_sheets
+from noiselimit.reproduce.merging.arriving import located
+from noiselimit.reproduce.merging.kept import merge_kept
+from noiselimit.reproduce.merging.quick import require_apart
+from noiselimit.reproduce.merging.rows import merge_rows
+from noiselimit.reproduce.merging.sheets import merge_sheets
 from noiselimit.reproduce.rows_file import is_rows_file, read_rows
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from noiselimit.locks import file_lock
 from noiselimit.reproduce.figures.kept import FOLDER, Kept, keep, kept_file, read_kept
 from noiselimit.reproduce.figures.registry import FIGURES
-from noiselimit.reproduce.merging_arriving import Arriving, located, newcomers, run_of, tell_of_strangers
+from noiselimit.reproduce.merging.arriving import Arriving, located, newcomers, run_of, tell_of_strangers
 from noiselimit.reproduce.rows import ResultRow
 
 

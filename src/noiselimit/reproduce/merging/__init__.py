@@ -1,0 +1,1 @@
+"""Results that were made elsewhere, added to those here."""
