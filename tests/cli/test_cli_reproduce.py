@@ -269,6 +269,19 @@ def test_epochs_are_not_told_where_all_runs_were_allowed_the_papers(command, mak
     assert lines[2] == "epochs: taken, of those allowed; the paper allows 400.", "no run was ended by them"
 
 
+def test_quick_trials_and_whole_runs_are_not_put_into_one_folder(command, make_row):
+    append_rows(rows_path(Path("here"), "mnist"), [make_row()])
+    arguments = ("reproduce", "mnist", "--methods", "ce", "--cells", "uniform:0.8/1000", "--device", "cpu")
+    refused = command(*arguments, "--quick", "--out", "here")
+    assert (refused.code, refused.out) == (2, "")
+    assert "here has whole runs (mnist.csv), and quick trials count for nothing: give these a" in refused.err
+    assert command(*arguments, "--quick", "--out", "here", "--plan").code == 0, "nothing is written"
+    assert command(*arguments, "--quick", "--out", "other", "--quiet").code == 0
+    refused = command(*arguments, "--out", "other")
+    assert (refused.code, refused.out) == (2, "")
+    assert "other has quick trials (mnist.csv), which count for nothing: give whole runs a" in refused.err
+
+
 LEARNED = 80.0
 """Per cent: all methods have over 90 on digits with right labels, and chance has 10."""
 

@@ -17,7 +17,6 @@ from noiselimit.reproduce.figures.kept import (
     keep,
     kept_file,
     read_kept,
-    require_sound,
 )
 from noiselimit.reproduce.figures.suspects import Suspect, find_suspects, read_suspects
 from noiselimit.reproduce.rows import ResultRow, row_of, split_line
@@ -70,7 +69,6 @@ def test_what_is_none_of_ours_is_refused_and_left_as_it_is(
     for read_or_write in (
         lambda: read_kept(path),
         lambda: keep(path, [Kept(make_row(hyper="beta=30"), "5/6")]),
-        lambda: require_sound(tmp_path),
     ):
         with pytest.raises(InputError, match=rf"curves\.csv {complaint}|curves\.csv .*{complaint}"):
             read_or_write()

@@ -150,9 +150,24 @@ def test_quick_trials_are_merged_with_others_and_a_new_folder_of_them_is_told_of
 def test_whole_runs_may_still_be_added_where_quick_trials_were_mixed_in(filled):
     filled("mixed", quick=True)
     mixed, whole, quick = filled("mixed"), filled("whole", seed=1), filled("quick", quick=True, seed=1)
-    assert merge_results([whole], mixed) == {"mnist.csv": 1}
-    with pytest.raises(InputError, match=r"quick/mnist\.csv has quick trials"):
+    said = r"mixed/mnist\.csv has quick trials, .* beside whole runs: its lines whose column quick is yes may"
+    with pytest.warns(Notice, match=f"{said} be deleted\\.$"):
+        assert merge_results([whole], mixed) == {"mnist.csv": 1}
+    with pytest.raises(InputError, match=f"{said} be deleted, and new quick trials need a folder"):
         merge_results([quick], mixed)
+
+
+def test_a_file_that_has_both_is_told_how_to_part_them_and_may_then_be_merged(filled, tmp_path):
+    filled("mixed", quick=True)
+    file = filled("mixed") / "mnist.csv"
+    for place in (file, file.parent):
+        with pytest.raises(
+            InputError, match=r"mixed/mnist\.csv has quick .* column quick is yes may be deleted"
+        ):
+            merge_results([place], tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    file.write_text("".join(line for line in file.read_text().splitlines(True) if ",yes," not in line))
+    assert merge_results([file], tmp_path / "new") == {"mnist.csv": 1}
 
 
 def test_curves_of_runs_that_were_allowed_fewer_epochs_are_added_as_well(tmp_path, make_row):

@@ -9,10 +9,9 @@ from noiselimit.files import make_folder
 from noiselimit.locks import folder_lock
 from noiselimit.reproduce.budget import WORTH_BEGINNING
 from noiselimit.reproduce.call import Plan
-from noiselimit.reproduce.figures.kept import require_sound
 from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.leftovers import finish_recorded
-from noiselimit.reproduce.rows_file import read_rows, rows_path
+from noiselimit.reproduce.quick import require_kind
 from noiselimit.reproduce.run import Ended, Tell, run_cohorts
 from noiselimit.reproduce.wanted import Wanted
 
@@ -34,8 +33,7 @@ def carry_out(
     if protocol is None:
         return Ended()
     # Whatever is trained, a table and figures of every kind get something of it: their files must be sound.
-    read_rows(rows_path(wanted.out, protocol.data))
-    require_sound(wanted.out)
+    require_kind(wanted.out, quick=wanted.quick)
     limit = wanted.budget_minutes
     way = Way(
         runs=wanted.runs_folder(protocol.data),

@@ -43,12 +43,6 @@ def read_kept(path: Path) -> list[Kept]:
     return _each_once(read_lines(path, _HEADER, lambda line: _kept_of(line, path.stem), is_appended_to=False))
 
 
-def require_sound(out: Path) -> None:
-    """Refuse what `read_kept` would: said before hours of training, and not when they are to be kept."""
-    for kind in FORMS:
-        read_kept(kept_file(out, kind))
-
-
 def read_arriving(path: Path) -> list[Kept]:
     """All lines of a file made elsewhere, which stays as it is: copying may have ended in its last one."""
     if path.stem not in FORMS:

@@ -1,23 +1,23 @@
 """Quick trials, which count for nothing, and whole runs are not merged into one folder."""
 
 import warnings
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from noiselimit.errors import InputError, Notice
-from noiselimit.reproduce.figures.kept import kept_file, read_kept
-from noiselimit.reproduce.figures.values import FORMS
-from noiselimit.reproduce.rows import ResultRow
-from noiselimit.reproduce.rows_file import read_rows, rows_path
-from noiselimit.reproduce.studies import STUDIES
+from noiselimit.reproduce.quick import RowsByFile, first_files, mixture_words, require_unmixed, rows_within
 
 
-def require_apart(arriving: Mapping[Path, Sequence[ResultRow]], out: Path) -> None:
+def require_apart(arriving: RowsByFile, out: Path) -> None:
     """Refuse what would mix them; that a new folder gets quick trials is told.
 
-    To a folder that has both already whole runs may still be added.
+    A file that has both cannot be merged into folders of their own: it is told how to part them.
     """
-    new, here = _first_files(arriving), _first_files(_rows_here(out))
+    for file, rows in arriving.items():
+        if words := mixture_words({file: rows}):
+            raise InputError(f"{words}.")
+    rows_here = rows_within(out)
+    new, here = first_files(arriving), first_files(rows_here)
+    require_unmixed(rows_here, more=True in new)
     both = here | new
     if len(both) == 2 and (True in new or False not in here):
         raise InputError(
@@ -29,18 +29,3 @@ def require_apart(arriving: Mapping[Path, Sequence[ResultRow]], out: Path) -> No
             f"{new[True]} has quick trials, which count for nothing: for the paper's tables merge whole runs."
         )
         warnings.warn(words, Notice, stacklevel=3)
-
-
-def _first_files(rows: Mapping[Path, Sequence[ResultRow]]) -> dict[bool, Path]:
-    """Whether quick → the first file with such rows."""
-    found: dict[bool, Path] = {}
-    for file, own in rows.items():
-        for row in own:
-            found.setdefault(row.quick, file)
-    return found
-
-
-def _rows_here(out: Path) -> dict[Path, list[ResultRow]]:
-    tables = {path: read_rows(path) for path in (rows_path(out, data) for data in STUDIES)}
-    kept = {path: [one.row for one in read_kept(path)] for path in (kept_file(out, kind) for kind in FORMS)}
-    return tables | kept
