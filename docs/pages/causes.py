@@ -7,15 +7,15 @@ from typing import Any
 
 from scipy.stats import t as student
 
-from measure_causes import AGREEING, CHANGED, CHANGES, LOW, SIZES
-from noiselimit.reproduce.cell_result import least_agreeing
+from measure_causes import CHANGED, CHANGES, OF_SIZES
 from noiselimit.reproduce.cells import cell_rows
 from noiselimit.reproduce.paper import LABELS, paper_figure
 from noiselimit.reproduce.rows import ResultRow
+from pages import batch_sizes
 from pages.advantage import advantage
+from pages.cause_runs import accuracy, by_value, command_of, how, mean
 from pages.results.choice import standard_error
 from pages.results.numbers import signed
-from pages.spread import spread_text
 
 SAID = {
     "patience": "no early stopping",
@@ -31,26 +31,14 @@ SURE = 0.95
 def block(results: Mapping[str, Any], rows: Sequence[ResultRow]) -> str:
     """The measurements as Markdown, beside the tables' rows, and what was not measured yet."""
     parts = [_labels(results["labels"], rows)] if "labels" in results else []
-    parts += [_batches(results["batches"])] if "batches" in results else []
+    sizes = {part: results[part] for part in OF_SIZES if part in results}
+    parts += [batch_sizes.section(sizes)] if sizes else []
     changed = {part: results[part] for part in CHANGES if part in results}
     parts += [_changes(changed, rows)] if changed else []
-    missing = [name for name in ("labels", "batches", *CHANGES) if name not in results]
+    missing = [name for name in ("labels", *CHANGES) if name not in results]
+    missing += [] if sizes else list(OF_SIZES)
     parts += [f"Not measured yet: {command_of(*missing)}."] if missing else []
     return "\n\n".join(parts)
-
-
-def by_value(results: dict[str, Any], **wanted: Any) -> dict[float, list[dict[str, Any]]]:
-    """Value of the grid → its runs, of those as wanted; what noisy validation prefers comes first."""
-    found: dict[float, list[dict[str, Any]]] = {}
-    for run in results["runs"]:
-        if all(run[name] == value for name, value in wanted.items()):
-            found.setdefault(run["value"], []).append(run)
-    return dict(sorted(found.items(), key=lambda one: -_mean(one[1], "validation_accuracy")))
-
-
-def command_of(*parts: str) -> str:
-    """'`python docs/measure_causes.py labels --data-dir DIR`'."""
-    return f"`python docs/measure_causes.py {' '.join(parts)} --data-dir DIR`"
 
 
 def _labels(results: dict[str, Any], rows: Sequence[ResultRow]) -> str:
@@ -78,57 +66,6 @@ def _labels(results: dict[str, Any], rows: Sequence[ResultRow]) -> str:
     if len(tests) > 1 and sorted(tests, key=learnable.__getitem__) == sorted(tests, key=tests.__getitem__):
         verdict = " By what there is to learn and by what was learned, seeds are in the same order."
     return "\n".join([*lines, "", f"By {command_of('labels')}.{verdict}"])
-
-
-def _batches(results: dict[str, Any]) -> str:
-    lines = [
-        "**The size of a batch.** The paper names none, and with few examples and many wrong labels, when "
-        "memorising begins depends on it:",
-        "",
-        f"| test accuracy, % | {' | '.join(f'batches of {size}' for size in SIZES)} | the paper's |",
-        "| --- |" + " ---: |" * (len(SIZES) + 1),
-    ]
-    agreeing: dict[int, int] = dict.fromkeys(SIZES, 0)
-    measured = {(run["n"], run["noise"], run["method"]) for run in results["runs"]}
-    wanted_problems = [*_each(LOW), *_each(AGREEING)]
-    problems = [one for one in wanted_problems if (one[0], f"uniform:{one[1]:g}", one[2]) in measured]
-    missing = [one for one in wanted_problems if one not in problems]
-    for n, p, method in problems:
-        wanted = {"n": n, "noise": f"uniform:{p:g}", "method": method}
-        own = [next(iter(by_value(results, **wanted, batch_size=size).values())) for size in SIZES]
-        paper = paper_figure("mnist", "uniform", p, n, method)
-        assert paper is not None
-        for size, runs in zip(SIZES, own, strict=True):
-            agreeing[size] += _mean(runs, "test_accuracy") >= least_agreeing(paper, len(runs))
-        cells = [*map(_accuracy, own), paper.text]
-        lines.append(f"| {LABELS[method]} at uniform:{p:g}/{n} | " + " | ".join(cells) + " |")
-    counts = ", ".join(f"{count} with {size}" for size, count in agreeing.items())
-    verdict = (
-        f"Of these {len(problems)}, {counts.replace('with', 'with batches of', 1)} are at or above the line "
-        "that the cells of LIMIT are held to. The author's code has 256, so that this shows how much such "
-        "cells depend on details, and not what the paper's runs did. With 256 these are the tables' runs "
-        "once more, in other cohorts: how far they are from the tables' figures is what rounding does."
-    )
-    said = f"{_how({'batches': results})}{_not_run(missing)}"
-    return "\n".join([*lines, "", verdict, "", said])
-
-
-def _each(problems: Mapping[tuple[int, float], Sequence[str]]) -> list[tuple[int, float, str]]:
-    return [(n, p, method) for (n, p), methods in problems.items() for method in methods]
-
-
-def _not_run(problems: Sequence[tuple[int, float, str]]) -> str:
-    """What is missing, and what cannot be said without cells that agree as things are."""
-    if not problems:
-        return ""
-    listed = ", ".join(f"{LABELS[method]} at uniform:{p:g}/{n}" for n, p, method in problems)
-    without = (
-        " These agree with the paper as things are. The table's cells were looked at for being low, and such "
-        "cells rise on the average whatever is changed: how much of it is the size, only these can tell."
-        if set(_each(AGREEING)) <= set(problems)
-        else ""
-    )
-    return f" Not run yet: {listed}.{without}"
 
 
 def _changes(changed: dict[str, dict[str, Any]], rows: Sequence[ResultRow]) -> str:
@@ -159,11 +96,11 @@ def _changes(changed: dict[str, dict[str, Any]], rows: Sequence[ResultRow]) -> s
             *(_both(values[beta]) if beta in values else "" for beta in betas),
             f"{fmean(means.values()):.1f}",
             difference,
-            f"{_accuracy(values[choice])} (β {choice:g})",
+            f"{accuracy(values[choice])} (β {choice:g})",
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     verdict = f"{_verdict(apart)} {_of_choice(list(grids.values()), first)}"
-    return "\n".join([*lines, "", verdict.strip(), "", _how(changed)])
+    return "\n".join([*lines, "", verdict.strip(), "", how(changed)])
 
 
 def _half_width(values: Sequence[float]) -> float:
@@ -186,7 +123,7 @@ def _verdict(apart: Mapping[str, tuple[float, float]]) -> str:
 
 def _of_choice(grids: Sequence[Mapping[float, Sequence[dict[str, Any]]]], measured: dict[str, Any]) -> str:
     """What validation chooses in each row, and what choosing by test labels would give."""
-    tests = [[_mean(runs, "test_accuracy") for runs in values.values()] for values in grids]
+    tests = [[mean(runs, "test_accuracy") for runs in values.values()] for values in grids]
     best, chosen = list(map(max, tests)), [own[0] for own in tests]
     paper = paper_figure(CHANGED.data, CHANGED.noise, CHANGED.p, CHANGED.n, CHANGED.method)
     assert paper is not None
@@ -202,7 +139,7 @@ def _by_seed(results: dict[str, Any]) -> dict[int, float]:
     """Seed → test accuracy in the mean over the grid, in per cent."""
     runs = results["runs"]
     seeds = dict.fromkeys(run["seed"] for run in runs)
-    return {seed: _mean([run for run in runs if run["seed"] == seed], "test_accuracy") for seed in seeds}
+    return {seed: mean([run for run in runs if run["seed"] == seed], "test_accuracy") for seed in seeds}
 
 
 def _error(results: dict[str, Any]) -> str:
@@ -226,25 +163,5 @@ def _as_run(row: ResultRow) -> dict[str, Any]:
     }
 
 
-def _how(parts: Mapping[str, dict[str, Any]]) -> str:
-    """By what the parts were measured, those that were measured alike in one sentence."""
-    alike: dict[str, list[str]] = {}
-    for part, results in parts.items():
-        how = f"seeds {', '.join(map(str, results['seeds']))}, at most {results['epochs']} epochs; "
-        alike.setdefault(how + results["hardware"], []).append(part)
-    return " ".join(
-        f"Means ± standard deviations over {how}, by {command_of(*own)}." for how, own in alike.items()
-    )
-
-
-def _mean(runs: Sequence[dict[str, Any]], share: str) -> float:
-    """In per cent; a run that failed at once counts as 0."""
-    return 100 * fmean(run[share] or 0.0 for run in runs)
-
-
-def _accuracy(runs: Sequence[dict[str, Any]]) -> str:
-    return spread_text([100 * (run["test_accuracy"] or 0.0) for run in runs])
-
-
 def _both(runs: Sequence[dict[str, Any]]) -> str:
-    return f"{_mean(runs, 'test_accuracy'):.1f} ({_mean(runs, 'validation_accuracy'):.2f})"
+    return f"{mean(runs, 'test_accuracy'):.1f} ({mean(runs, 'validation_accuracy'):.2f})"

@@ -21,9 +21,10 @@ def causes(document_module: Callable[[str], ModuleType]) -> Any:
 
 
 def test_every_problem_has_its_runs(causes: Any) -> None:
-    few = causes.batch_specs(PROTOCOL, [0])
-    assert {spec.batch_size for spec in few} == {64, 128, 256}
-    assert len(few) == 3 * (1 + 1 + 1 + 4) + 3 * 2 * 3
+    for part, runs in {"batches": (1 + 1 + 1 + 4) + 2, "controls": 2}.items():
+        few = causes.batch_specs(part, PROTOCOL, [0])
+        assert {spec.batch_size for spec in few} == {64, 128, 256}
+        assert len(few) == 3 * runs
 
 
 def test_one_thing_is_changed(causes: Any) -> None:

@@ -31,13 +31,30 @@ def test_the_mean_over_the_last_epochs_stands_beside_the_chosen(
     row = make_row(test_accuracy=0.9, epochs_run=200)
     append_rows(rows_path(tmp_path, "mnist"), [row])
     measured = numbers.stored(tmp_path, tmp_path)
-    assert late.late_text(measured.results[CELL], measured) == "", "no curve was kept"
+    assert late.late_text(measured.results[CELL], measured, 85.0) == "", "no curve was kept"
     tests = ["9000"] * 160 + ["8000", "8200"] * 20
     keep(kept_file(tmp_path, "curves"), [Kept(row, f"{' '.join(['2000'] * 200)}/{' '.join(tests)}")])
     measured = numbers.stored(tmp_path, tmp_path)
-    assert late.late_text(measured.results[CELL], measured) == (
-        " At the epoch that validation chose it is 90.00 %, in the mean over the last 40 epochs 81.00 %."
+    assert late.late_text(measured.results[CELL], measured, 85.0) == (
+        " At the epoch that validation chose it is 90.00 %, in the mean over the last 40 epochs 81.00 %, "
+        "less than is wanted, over the 40 before 90.00 %."
     )
     append_rows(rows_path(tmp_path, "mnist"), [make_row(seed=1)])
     measured = numbers.stored(tmp_path, tmp_path)
-    assert late.late_text(measured.results[CELL], measured) == "", "one of two runs has no curve"
+    assert late.late_text(measured.results[CELL], measured, 85.0) == "", "one of two runs has no curve"
+
+
+def test_the_epochs_that_validation_prefers_next_show_what_hangs_on_one(
+    late: Any, numbers: Any, tmp_path: Path, make_row: Callable[..., ResultRow]
+) -> None:
+    row = make_row(test_accuracy=0.9, epochs_run=200)
+    append_rows(rows_path(tmp_path, "mnist"), [row])
+    tests, seen = [8000] * 200, [1000 + epoch for epoch in range(200)]
+    tests[40], tests[41], seen[40], seen[41] = 9000, 8300, 1500, 1498
+    parts = "/".join(" ".join(map(str, part)) for part in ([2000] * 200, tests, seen))
+    keep(kept_file(tmp_path, "curves"), [Kept(row, parts)])
+    measured = numbers.stored(tmp_path, tmp_path)
+    assert late.late_text(measured.results[CELL], measured, 82.0).endswith(
+        " The epoch that validation puts second, 0.02 points behind, has 83.00 %; of its first 8, 2 have "
+        "what is wanted."
+    )

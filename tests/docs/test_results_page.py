@@ -46,7 +46,7 @@ def test_without_a_run_everything_is_left(page: ModuleType, tmp_path: Path) -> N
     assert "none of the 48 cells of LIMIT was run yet" in content["results-agreement"]
     assert content["results-mnist"].endswith("No run yet.")
     assert content["results-screens"] == "Every grid was run whole."
-    assert content["results-short"].startswith("- **Without a result:** 132 of MNIST, 80 of CIFAR-10, 8 of")
+    assert content["results-short"].startswith("- **Without a result:** 132 of MNIST, 72 of CIFAR-10, 8 of")
     assert content["results-short"].endswith("No run yet.")
     assert line(content["results-head"], "LIMIT-L − S").count("·<br>") == 5
     assert len(content["results-left"].splitlines()) == 2 + 12 + 9 + 1 + 1 + 2
@@ -92,7 +92,7 @@ def test_what_falls_short_is_named(page: ModuleType, tmp_path: Path, make_row: M
         page, tmp_path, make_row(test_accuracy=0.95), make_row(noise="none", p=0.0, test_accuracy=0.992)
     )
     assert "1 of the 2 cells" in content["results-agreement"]
-    assert "LIMIT-L − S at uniform:0.8/48000: 95.00, −2.7, least 97.16" in content["results-agreement"]
+    assert "LIMIT-L − S at uniform:0.8/48000: 95.00, −2.7, line 97.16" in content["results-agreement"]
 
 
 FAILED_AT_ONCE: dict[str, Any] = {
@@ -364,7 +364,7 @@ def test_a_cell_below_the_paper_s_shows_what_validation_could_see(
     seen = {"p": 0.89, "validation_accuracy": 0.107, "test_accuracy": 0.18, "hyper": "beta=1"}
     missed = {"p": 0.89, "validation_accuracy": 0.106, "test_accuracy": 0.27, "best_epoch": 7}
     blocks = written(page, tmp_path / "one", make_row(**seen), make_row(**missed))
-    assert "Below: LIMIT-L − S at uniform:0.89/48000: 18.00" in blocks["results-agreement"]
+    assert "that line): LIMIT-L − S at uniform:0.89/48000: 18.00" in blocks["results-agreement"]
     content = blocks["results-beyond"]
     assert line(content, "noisy validation, %") == "| noisy validation, % | 10.70 | 10.60 |"
     of_seed = line(content, "test, seed 0 (its epoch)")
@@ -433,7 +433,8 @@ def test_other_methods_below_or_above_the_paper_s_are_named(
     rows = [make_row(**usual, test_accuracy=0.5), make_row(**usual, p=0.5, test_accuracy=0.972)]
     content = written(page, tmp_path, *rows, make_row(method="mae", hyper="", test_accuracy=0.99))
     said = next(text for text in content["results-beyond"].splitlines() if "other methods" in text)
-    assert "1 of 3 cells are below that line: CE at uniform:0.8/48000: 50.00, −37.2, least 84.91." in said
+    assert "1 of 3 cells are below the [line]" in said
+    assert "CE at uniform:0.8/48000: 50.00, −37.2, line 84.91." in said
     assert said.endswith("As far above the paper's, 1: MAE at uniform:0.8/48000.")
     noisy = make_row(method="ce-gn", hyper="sigma=0.1", gap_auc=None, noise="none", p=0.0, test_accuracy=1.0)
     said = written(page, tmp_path, noisy)["results-beyond"]

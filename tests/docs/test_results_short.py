@@ -36,5 +36,7 @@ def test_mnist_is_counted_by_line_and_by_wins(
     append_rows(rows_path(tmp_path, "mnist"), rows)
     first, *_ = short.in_short(numbers.stored(tmp_path, ROOT / "results"), []).splitlines()
     assert first.startswith("- **MNIST:** 1 of 2 cells of LIMIT and 1 of 2 of other methods are not below")
-    assert "The farthest below is CE at uniform:0.8/48000, −7.2 points" in first
-    assert first.endswith("LIMIT is best in 1 of 2 problems.")
+    assert "The farthest below is CE with 80 % uniform noise and 48,000 examples, −7.2 points" in first
+    assert first.endswith(
+        "LIMIT is best in 1 of 2 problems, in 1 of these by more than two standard errors of the difference."
+    )

@@ -11,15 +11,16 @@ from pages.results.places import places_text
 OTHER_NOISE = (
     " CE + GN and CE + LN are not quite the author's: see [what differs](#what-differs-from-the-paper)."
 )
+LINE = "the [line](results.md#against-the-papers-claims)"
 SHOWN = 8
 """Values of a large grid that are worth a column."""
 
 
 def listed(results: Sequence[CellResult]) -> str:
-    """'CE at uniform:0.5/1000: 57.68, −14.1, least 65.43; …'."""
+    """'CE at uniform:0.5/1000: 57.68, −14.1, line 65.43; …'."""
     return "; ".join(
         f"{LABELS[result.cell.method]} at {result.cell.problem}: {result.accuracy:.2f}, "
-        f"{signed(result.shown_difference or 0.0)}, least {result.threshold or 0.0:.2f}"
+        f"{signed(result.shown_difference or 0.0)}, line {result.threshold or 0.0:.2f}"
         for result in results
     )
 
@@ -66,7 +67,7 @@ def others(results: Sequence[CellResult]) -> str:
     """How cells of other methods stand to the same line, and to the one as far above."""
     known = [result for result in results if result.threshold is not None]
     below = [result for result in known if not result.meets]
-    said = f"- MNIST, other methods: {len(below)} of {len(known)} cells are below that line"
+    said = f"- MNIST, other methods: {len(below)} of {len(known)} cells are below {LINE}"
     said += f": {listed(below)}." if below else "."
     noisy = any(result.cell.method in ("ce-gn", "ce-ln") and is_as_far_above(result) for result in known)
     return said + above_text(known) + (OTHER_NOISE if noisy else "")

@@ -79,12 +79,13 @@ def _of_mnist(mnist: OnMnist) -> str:
     if not mnist.run:
         return f"- MNIST: none of the {mnist.cells} cells of LIMIT was run yet."
     run_of = "" if len(mnist.run) == mnist.cells else f" that were run, of {mnist.cells},"
+    said = f" Below (accuracy, difference, that line): {listed(mnist.below)}." if mnist.below else ""
     return (
         f"- MNIST: {len(mnist.run) - len(mnist.below)} of the {len(mnist.run)} cells of LIMIT{run_of} are "
         "at or above the paper's value − 2·√(s²/5 + s²/m) − 0.1, where s is the paper's standard deviation "
         f"and m the number of our seeds: {tolerated(1):.1f} s + 0.1 below the paper's with one seed, "
         f"{tolerated(3):.1f} s + 0.1 with three."
-        f"{f' Below: {listed(mnist.below)}.' if mnist.below else ''}{_verdict(mnist.below)}"
+        f"{said}{_verdict(mnist.below)}"
     )
 
 
@@ -112,7 +113,7 @@ def _claim(cell: Cell, wanted: float, measured: Measured) -> str:
     missed = "" if result.accuracy >= wanted else f": {NOT_REACHED}"
     return (
         f"- {name}: {result.accuracy:.1f} %, wanted {wanted:.1f} %{missed}."
-        f"{_repeated(result, wanted, measured)}{late_text(result, measured)}"
+        f"{_repeated(result, wanted, measured)}{late_text(result, measured, wanted)}"
         f"{NARROW if close_call(result, measured) else ''}"
     )
 

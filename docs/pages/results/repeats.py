@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from noiselimit.reproduce.cell_result import CellResult
 from noiselimit.reproduce.cells import cell_rows
@@ -70,12 +71,12 @@ def apart_text(results: Sequence[CellResult], measured: Measured) -> str:
         for first, second in _pairs(result, measured):
             shorter = min(len(first.validation), len(second.validation))
             cuts = range(max(int(LONG * shorter), 1), shorter + 1)
-            most = max(abs(_chosen(first, cut) - _chosen(second, cut)) for cut in cuts)
+            apart = [100 * abs(_chosen(first, cut) - _chosen(second, cut)) for cut in cuts]
             said.append(
                 f"Two runs of {LABELS[result.cell.method]}, {value_text(result.hyper)} at "
                 f"{result.cell.problem} with the same seed, cut after equally many epochs, {cuts[0]} to "
-                f"{shorter}, are up to {100 * most:.1f} points apart on the test examples: an error by "
-                "bootstrap knows nothing of that."
+                f"{shorter}, are {median(apart):.1f} points apart on the test examples in the median and "
+                f"{max(apart):.1f} at most: an error by bootstrap knows nothing of that."
             )
     return " ".join(said)
 

@@ -22,7 +22,7 @@ KEY = (
     "Measured test accuracy in % ± standard deviation (seeds), in bold the best of those run in a column, "
     "however little it is ahead; below it the paper's and the difference. A dot: not run yet; failed: no run "
     "of it came to a result; empty: not in the paper. †: of one seed, by bootstrap of the test examples "
-    "alone."
+    "alone, which knows nothing of how far another run is from it."
 )
 COLUMNS = (
     "Columns: data and share of wrong labels; pairs: of the labels of four classes among the ten. MNIST with "
@@ -52,7 +52,9 @@ def study_tables(data: str, measured: Measured) -> str:
         parts += [f"**{heading}**", "", *_table(problems, titles, methods, measured), ""]
     results = [result for cell, result in measured.results.items() if cell.data == data]
     failed = {cell: runs for cell, runs in measured.failed.items() if cell.data == data}
-    return "\n".join([*parts, f"{notes(results, failed)} {apart_text(results, measured)}".rstrip()])
+    repeated = REPEATED if any("‡" in line for line in parts) else ""
+    said = f"{notes(results, failed)}{repeated} {apart_text(results, measured)}".rstrip()
+    return "\n".join([*parts, said])
 
 
 def _groups(cells: Sequence[Cell]) -> dict[str, list[Problem]]:
