@@ -20,6 +20,7 @@ LINE = (
 )
 OF_FIGURE = {"network": "mlp-4x512", "method": "ce"}
 OF_CLOTHING = {"network": "resnet-50", "epochs": 30, "epochs_run": 30, "best_epoch": 9}
+EARLY = {"epochs": 9, "epochs_run": 8, "best_epoch": 8}
 NOTHING = {**dict.fromkeys(ALL_OR_NONE), "gap_auc": None, "best_epoch": 0}
 FAILED = {**NOTHING, "failure": "the loss is not finite"}
 BAD = [
@@ -58,6 +59,8 @@ BAD = [
     ({"precision": "float8"}, "precision is 'float8', and not one of float32, bfloat16"),
     ({"best_epoch": 201}, "epoch 201 is the best of 200"),
     ({"epochs_run": 401}, "the best of 401, and at most 400 were allowed"),
+    (EARLY, "it ended after 8 of 9 epochs without a failure, and patience is 100"),
+    ({"epochs_run": 99, "best_epoch": 9}, "it ended after 99 of 400 epochs"),
     ({"epochs": 401}, "epochs is 401, and the most are 400"),
     ({"date": "zzzz"}, "date is 'zzzz'"),
     ({"date": "2026-11-15T12:00:00"}, "and not as in 2026-01-31T12:00:00+00:00"),
@@ -93,6 +96,9 @@ def test_what_no_study_has_is_refused_with_its_line_and_nothing_is_written(
         {"quick": True, "network": "small-cnn"},
         FAILED,
         {"failure": "the loss is not finite"},
+        {**EARLY, "failure": "the loss is not finite"},
+        {**EARLY, "epochs_run": 9},
+        {"epochs_run": 101},
         {"gap_auc": None},
         {"validation_loss": 0.0, "bootstrap_std": 0.0, "validation_accuracy": 1.0, "test_accuracy": 1.0},
         {"network": "package.module:factory"},
