@@ -182,3 +182,13 @@ def test_a_whole_run_of_memorisation_does_for_a_shorter_one(make_row: MakeRow) -
     screened = [replace(one, row=replace(one.row, epochs=15, epochs_run=15)) for one in kept]
     assert MEMORISATION.missing(screened, whole) == tasks
     assert current_kept([*screened, *kept]) == kept
+
+
+def test_a_caption_says_how_many_runs_had_fewer_epochs_than_the_one_that_is_shown(make_row: MakeRow) -> None:
+    shown = Kept(make_row(validation_accuracy=0.2), VALUES["histograms"])
+    cut = [replace(shown, row=make_row(epochs=epochs, epochs_run=epochs, best_epoch=8)) for epochs in (8, 24)]
+    stopped = replace(shown, row=make_row(epochs=300))
+    caption = FIGURES["histograms-mnist"].caption
+    assert "of 2 runs of this seed; its test" in caption([shown, stopped]), "more epochs would change nothing"
+    assert "of 3 runs of this seed, 1 of them of 8 epochs; its" in caption([shown, stopped, cut[0]])
+    assert "of 3 runs of this seed, 2 of them of 8 to 24 epochs; its" in caption([shown, *cut])

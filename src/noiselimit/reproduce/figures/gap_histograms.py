@@ -47,10 +47,20 @@ def _caption(kept: Sequence[Kept]) -> str:
     )
     return (
         f"{row.method} {row.hyper} ({row.network}, seed {row.seed}, best of {row.epochs_run} epochs: "
-        f"{row.best_epoch}), the highest noisy-validation accuracy of {len(kept)} runs of this seed; its "
-        f"test accuracy is {100 * (row.test_accuracy or 0):.1f} %.{area} Counts are on a "
-        "logarithmic axis, each kind from its foot."
+        f"{row.best_epoch}), the highest noisy-validation accuracy of {len(kept)} runs of this seed"
+        f"{_cut_words(kept, row.epochs)}; its test accuracy is {100 * (row.test_accuracy or 0):.1f} %.{area} "
+        "Counts are on a logarithmic axis, each kind from its foot."
     )
+
+
+def _cut_words(kept: Sequence[Kept], epochs: int) -> str:
+    """How many runs had to end before so many epochs: more of them might have made one of these the best."""
+    rows = [one.row for one in kept]
+    cut = sorted(row.epochs for row in rows if row.epochs < epochs and not row.is_exhausted)
+    if not cut:
+        return ""
+    span = f"{cut[0]}" if cut[0] == cut[-1] else f"{cut[0]} to {cut[-1]}"
+    return f", {len(cut)} of them of {span} {'epoch' if span == '1' else 'epochs'}"
 
 
 def _figure(name: str, title: str, data: str, noise: str, p: float, n: int) -> Figure:
