@@ -127,6 +127,17 @@ def test_the_sweep_tells_high_test_accuracies_apart_and_hides_none(make_row: Mak
     assert "halves the error" in BETA_SWEEP.caption(kept)
 
 
+def test_the_sweep_has_an_axis_of_training_accuracies_for_each_method(make_row: MakeRow) -> None:
+    """Those of LIMIT-L are all low, and would lie upon each other below those of LIMIT-G."""
+    high, low = Kept(make_row(method="limit-g"), "9100/5000/1000"), Kept(make_row(), "2900/9000/1000")
+    drawn = BETA_SWEEP.draw([high, low])
+    assert drawn is not None
+    charts = list(ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}svg"))[1:3]
+    texts = [" ".join(chart.itertext()) for chart in charts]
+    assert ["100\N{NO-BREAK SPACE}%" in text for text in texts] == [True, False]
+    assert ["30\N{NO-BREAK SPACE}%" in text for text in texts] == [False, True]
+
+
 def test_memorisation_compares_the_paper_s_regularisers(make_row: MakeRow) -> None:
     protocol = protocol_of(MEMORISATION, quick=False)
     assert protocol.patience == protocol.epochs, "no early stopping"

@@ -1,5 +1,6 @@
 """Supplement: what β does to LIMIT on MNIST with 80 % wrong labels."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,10 +39,14 @@ def _style(betas: Sequence[float]) -> Callable[[Curves], dict[str, Any]]:
     return style
 
 
-def _axis(curves: Sequence[Curves], side: str) -> dict[str, Any]:
-    """Test accuracies of LIMIT-L differ by hundredths below 100 %, so that their axis is stretched there."""
-    if side != "test":
-        return {}
+def _train_axis(curves: Sequence[Curves]) -> dict[str, Any]:
+    """Of one method, up to the next ten per cent: LIMIT-L hardly learns wrong labels, so that all are low."""
+    highest = max(share for one in curves for share in one.train)
+    return {"y_span": (0.0, max(math.ceil(10 * highest), 1) / 10)}
+
+
+def _test_axis(curves: Sequence[Curves]) -> dict[str, Any]:
+    """Of both: those of LIMIT-L differ by hundredths below 100 %, so that the axis is stretched there."""
     highest = max(share for one in curves for share in one.test)
     return {
         "y_span": (0.0, 1 - round_below(max(1 - highest, LEAST_ERROR))),
@@ -54,14 +59,14 @@ def _draw(kept: Sequence[Kept]) -> str | None:
     found = {method: curves for method in METHODS if (curves := sweep(kept, method))}
     if not found:
         return None
-    everybody = [one for curves in found.values() for one in curves]
+    test_axis = _test_axis([one for curves in found.values() for one in curves])
     charts = [
         side_chart(
             curves,
             side,
             _style([beta_of(one) for one in curves]),
             f"{LABELS[method]}: ",
-            **_axis(everybody, side),
+            **(_train_axis(curves) if side == "train" else test_axis),
         )
         for side in SIDES
         for method, curves in found.items()
@@ -72,8 +77,9 @@ def _draw(kept: Sequence[Kept]) -> str | None:
 def _caption(kept: Sequence[Kept]) -> str:
     curves = [read_curves(one) for one in kept]
     return (
-        f"{trained_words(curves)}. The darker, the larger β. Lines end where a run stopped. Test accuracies "
-        f"are on an axis that halves the error in equal steps. {SMOOTHING}"
+        f"{trained_words(curves)}. The darker, the larger β. Lines end where a run stopped. Training "
+        "accuracies of each method have an axis of their own, test accuracies one that halves the error in "
+        f"equal steps. {SMOOTHING}"
     )
 
 
