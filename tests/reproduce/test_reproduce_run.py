@@ -1,6 +1,7 @@
 """Training cohorts: rows at once, in time, and on from where a call ended."""
 
 import dataclasses
+import json
 import threading
 import time
 
@@ -15,6 +16,7 @@ from noiselimit.reproduce.cohorts import plan_cohorts
 from noiselimit.reproduce.figures.kept import kept_file, read_kept
 from noiselimit.reproduce.hearing import Way
 from noiselimit.reproduce.protocol import protocol_for
+from noiselimit.reproduce.result import recorded_seconds
 from noiselimit.reproduce.rows_file import read_rows, rows_path
 from noiselimit.reproduce.run import run_cohorts
 from noiselimit.reproduce.studies import STUDIES, chosen_cells
@@ -71,6 +73,32 @@ def test_what_figures_have_of_a_parent_is_left_as_it_was(tmp_path, digits, again
         way = Way(tmp_path / "other", "cpu", threads=1)
     run_cohorts(cohorts_of(["dmi"], rows, **place), QUICK, digits, tmp_path / "out", way)
     assert [one for one in read_kept(curves) if one.row.method == "ce"] == before
+
+
+def test_a_kept_parent_has_its_own_seconds_in_another_folder_of_results_too(tmp_path, digits):
+    way = Way(tmp_path / "runs", "cpu", threads=1)
+    for out in ("first", "second"):
+        assert run_cohorts(cohorts_of(["ce"]), QUICK, digits, tmp_path / out, way).rows == 1
+    (metrics,) = (json.loads(path.read_text()) for path in way.runs.glob("ce-*/metrics.json"))
+    (first,), (second,) = (read_rows(rows_path(tmp_path / out, "mnist")) for out in ("first", "second"))
+    assert second.seconds == pytest.approx(metrics["cohort_seconds"])
+    assert 0 < second.seconds <= first.seconds
+
+
+@pytest.mark.parametrize(
+    ("metrics", "seconds"),
+    [
+        ({"cohort": 4, "cohort_seconds": 10.0}, 2.5),
+        ({"cohort": 0, "cohort_seconds": 0.0}, 0.0),
+        ({"cohort_seconds": 10.0}, 0.0),
+        ({"cohort": 1, "cohort_seconds": None}, 0.0),
+        ({"cohort": 1, "cohort_seconds": -1.0}, 0.0),
+        ({"cohort": "1", "cohort_seconds": 1.0}, 0.0),
+        ({"cohort": 1, "cohort_seconds": 1e300}, 0.0),
+    ],
+)
+def test_what_a_folder_says_of_its_seconds_is_taken_where_a_row_can_have_it(metrics, seconds):
+    assert recorded_seconds(metrics) == seconds
 
 
 def test_a_call_stops_in_time_and_the_next_goes_on_from_there(tmp_path, digits, monkeypatch):

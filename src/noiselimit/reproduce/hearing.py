@@ -15,7 +15,7 @@ from noiselimit.reproduce.cohorts import Cohort
 from noiselimit.reproduce.figures.harvest import harvest, is_lacking
 from noiselimit.reproduce.parents import is_parent
 from noiselimit.reproduce.protocol import Protocol, protocol_for
-from noiselimit.reproduce.result import Places, commit_text, make_row
+from noiselimit.reproduce.result import Places, commit_text, make_row, recorded_seconds
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.rows_file import append_rows, read_rows, rows_path
 from noiselimit.reproduce.shares import Shares
@@ -83,8 +83,11 @@ class News:
         return self._way.seconds_left < LAST_SECONDS
 
     def _end(self, run: Run, folder: Path) -> None:
-        share = self._shares.of_found if folder.name in self._found else self._shares.of_ended
-        seconds = share(run.spec.hash)
+        if folder.name in self._found:
+            # None are waiting for the row where a kept CE run had one already, in another folder of results.
+            seconds = self._shares.of_found(run.spec.hash) or recorded_seconds(run.metrics)
+        else:
+            seconds = self._shares.of_ended(run.spec.hash)
         place = self._places.find(run.spec)
         row = make_row(place, run.spec, run.metrics, self._protocol, seconds, self._commit)
         is_new = self._of_table and (row.key, row.epochs) not in self._known

@@ -10,6 +10,7 @@ from noiselimit.noise import noise_to_json
 from noiselimit.reproduce.bootstrap import bootstrap_std
 from noiselimit.reproduce.cells import spec_hyper
 from noiselimit.reproduce.protocol import Protocol
+from noiselimit.reproduce.row_checks import YEAR
 from noiselimit.reproduce.rows import ResultRow
 from noiselimit.reproduce.studies import Cell
 from noiselimit.reproduce.work import Task
@@ -48,6 +49,17 @@ def _identity(spec: RunSpec) -> tuple[object, ...]:
 def commit_text(commit: str | None, changed: bool | None) -> str:
     """As rows have it: ten digits, and a plus where what ran was not quite that; empty: not known."""
     return "" if commit is None else commit[:10] + ("+" if changed else "")
+
+
+def recorded_seconds(metrics: Mapping[str, Any]) -> float:
+    """A run's equal share of what its cohort had taken when it ended; 0 where that is not known.
+
+    That is all it took, unless others ended before it and left it more. A folder may say anything: what no
+    row can have counts as not known.
+    """
+    runs, seconds = metrics.get("cohort"), metrics["cohort_seconds"]
+    known = type(runs) is int and runs > 0 and seconds is not None and 0 <= seconds <= YEAR
+    return seconds / runs if known else 0.0
 
 
 def make_row(
