@@ -454,7 +454,7 @@ def test_detection_is_of_the_method_that_wins_on_common_seeds(
 def test_the_page_opens_with_the_time_that_the_author_s_code_takes(
     page: ModuleType, tmp_path: Path, make_row: MakeRow
 ) -> None:
-    pair = make_row(epochs_run=100, seconds=2.6)  # 2.6 s an epoch there
+    pair = make_row(epochs=100, epochs_run=100, seconds=2.6)  # 2.6 s an epoch there
     assert "takes 100 × (MNIST) as long" in written(page, tmp_path, pair)["results-short"]
     single = make_row(method="ce", hyper="", gap_auc=None, epochs_run=200, seconds=2.6)
     assert "takes 100 × (MNIST) as long" in written(page, tmp_path, single)["results-short"], (

@@ -48,7 +48,7 @@ def check_row(row: ResultRow) -> None:
     if not row.best_epoch <= row.epochs_run <= row.epochs:
         ran = f"epoch {row.best_epoch} is the best of {row.epochs_run}"
         raise ValueError(f"{ran}, and at most {row.epochs} were allowed")
-    if row.epochs_run < row.epochs and row.epochs_run < row.patience and not row.failure:
+    if row.epochs_run < row.epochs and row.epochs_run <= row.patience and not row.failure:
         ended = f"it ended after {row.epochs_run} of {row.epochs} epochs without a failure"
         raise ValueError(f"{ended}, and patience is {row.patience}")
     if not row.quick and row.epochs > protocol_for(row.data).epochs:
