@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from measure_causes import OF_SIZES, SIZES
-from noiselimit.reproduce.cell_result import least_agreeing
+from noiselimit.reproduce.cell_result import least_agreeing, most_agreeing
 from noiselimit.reproduce.paper import LABELS, PaperFigure, paper_figure
 from noiselimit.reproduce.protocol import protocol_for
 from noiselimit.reproduce.studies import Cell
@@ -26,10 +26,10 @@ class Sized:
     @property
     def mark(self) -> str:
         """Whether it is below the line, or as far above the paper's as that is below."""
-        own, least = mean(self.runs, "test_accuracy"), least_agreeing(self.paper, len(self.runs))
-        if own < least:
+        own, seeds = mean(self.runs, "test_accuracy"), len(self.runs)
+        if own < least_agreeing(self.paper, seeds):
             return BELOW
-        return ABOVE if own > 2 * self.paper.accuracy - least else ""
+        return ABOVE if own > most_agreeing(self.paper, seeds) else ""
 
 
 def section(parts: Mapping[str, Part]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from noiselimit.reproduce.protocol import protocol_for
 from pages.spread import spread_text
 
 CauseRun = dict[str, Any]
@@ -29,17 +30,19 @@ def accuracy(runs: Sequence[CauseRun]) -> str:
     return spread_text([100 * (run["test_accuracy"] or 0.0) for run in runs])
 
 
-def command_of(*parts: str) -> str:
-    """'`python docs/measure_causes.py labels --data-dir DIR`'."""
-    return f"`python docs/measure_causes.py {' '.join(parts)} --data-dir DIR`"
+def command_of(*parts: str, epochs: int | None = None) -> str:
+    """'`python docs/measure_causes.py labels --data-dir DIR`'; `epochs` where they are not the tables'."""
+    fewer = "" if epochs in (None, protocol_for("mnist").epochs) else f" --epochs {epochs}"
+    return f"`python docs/measure_causes.py {' '.join(parts)}{fewer} --data-dir DIR`"
 
 
 def how(parts: Mapping[str, Part]) -> str:
     """By what the parts were measured, those that were measured alike in one sentence."""
-    alike: dict[str, list[str]] = {}
+    alike: dict[tuple[str, int], list[str]] = {}
     for part, results in parts.items():
         said = f"seeds {', '.join(map(str, results['seeds']))}, at most {results['epochs']} epochs; "
-        alike.setdefault(said + results["hardware"], []).append(part)
+        alike.setdefault((said + results["hardware"], results["epochs"]), []).append(part)
     return " ".join(
-        f"Means ± standard deviations over {said}, by {command_of(*own)}." for said, own in alike.items()
+        f"Means ± standard deviations over {said}, by {command_of(*own, epochs=epochs)}."
+        for (said, epochs), own in alike.items()
     )

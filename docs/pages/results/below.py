@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from noiselimit.reproduce.cell_result import CellResult
+from noiselimit.reproduce.cell_result import CellResult, most_agreeing
 from noiselimit.reproduce.paper import LABELS
 from pages.results.choice import close_call, grid_of, in_sight
 from pages.results.numbers import Measured, mean_percent, signed, value_text
@@ -82,9 +82,9 @@ def above_text(results: Sequence[CellResult]) -> str:
 
 def is_as_far_above(result: CellResult) -> bool:
     """Whether the accuracy is above the paper's by more than the line is below it."""
-    if result.paper is None or result.threshold is None:
+    if result.paper is None:
         return False
-    return result.accuracy > 2 * result.paper.accuracy - result.threshold
+    return result.accuracy > most_agreeing(result.paper, len(result.seeds))
 
 
 def _line(name: str, cells: Sequence[str]) -> str:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from math import sqrt
 
 from noiselimit.reproduce.cell_result import CellResult
+from noiselimit.reproduce.estimate import known_total
 from noiselimit.reproduce.paper import LABELS
 from noiselimit.reproduce.studies import STUDIES
 from pages.results.claims import AT_LEAST, on_mnist
 from pages.results.numbers import DETAILS, LIMITS, NAMES, NOT_REACHED, Measured, hours_text, signed
 from pages.results.repeats import chosen_otherwise
-from pages.results.times import AUTHORS, Empty, author_ratio, hours_of
+from pages.results.times import AUTHORS, Empty, author_ratio
 
 
 def in_short(measured: Measured, empty: Sequence[Empty]) -> str:
@@ -86,7 +87,7 @@ def _missing(empty: Sequence[Empty]) -> str:
         return ""
     counts = Counter(one.data for one in empty for _ in one.cells)
     listed = ", ".join(f"{count} of {NAMES[data]}" for data, count in counts.items())
-    hours = hours_of([one.hours for one in empty])
+    hours = known_total(one.hours for one in empty)
     return (
         f"- **Without a result:** {listed}; about {hours_text(hours)} on an H200 ([list](#not-run-yet)); "
         "of cells without noise, which two tables of CIFAR-10 share, each once."

@@ -41,12 +41,6 @@ def empty_cells(measured: Measured) -> Iterator[Empty]:
             yield Empty(data, problem, cells, *left_to_run(cells, measured))
 
 
-def hours_of(parts: Sequence[float | None]) -> float | None:
-    """Their sum, unknown if one is."""
-    known = [hours for hours in parts if hours is not None]
-    return sum(known) if len(known) == len(parts) else None
-
-
 def left(measured: Measured, empty: Sequence[Empty]) -> str:
     """Problems with empty cells, and the time that these need."""
     lines = [

@@ -89,6 +89,11 @@ def least_agreeing(paper: PaperFigure, seeds: int) -> float:
     return paper.accuracy - tolerated(seeds) * paper.std - MARGIN
 
 
+def most_agreeing(paper: PaperFigure, seeds: int) -> float:
+    """As far above the paper's value as the least is below it."""
+    return 2 * paper.accuracy - least_agreeing(paper, seeds)
+
+
 def tolerated(seeds: int) -> float:
     """How far a mean over so many seeds may be below the paper's, in the paper's standard deviations."""
     return 2 * sqrt(1 / PAPER_SEEDS + 1 / seeds)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from noiselimit.methods import get_method
-from noiselimit.reproduce.estimate import cohort_seconds
+from noiselimit.reproduce.estimate import cohort_seconds, known_total
 from noiselimit.reproduce.parents import Place, place_of
 from noiselimit.reproduce.protocol import GRIDS, Protocol
 from noiselimit.reproduce.rows import ResultRow
@@ -70,9 +70,7 @@ class Cohort:
 
 def total_seconds(cohorts: Iterable[Cohort]) -> float | None:
     """What they will take one after the other; None where the device was not measured."""
-    each = [cohort.seconds for cohort in cohorts]
-    known = [seconds for seconds in each if seconds is not None]
-    return sum(known) if len(known) == len(each) else None
+    return known_total(cohort.seconds for cohort in cohorts)
 
 
 def plan_cohorts(

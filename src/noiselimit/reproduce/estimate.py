@@ -17,6 +17,13 @@ ASSUMED_SHARE = 0.6
 """Of the epochs allowed, where early stopping can end a run and no row says how soon."""
 
 
+def known_total(parts: Iterable[float | None]) -> float | None:
+    """Their sum; None, not known, where one is not."""
+    each = list(parts)
+    known = [part for part in each if part is not None]
+    return sum(known) if len(known) == len(each) else None
+
+
 def cohort_seconds(
     tasks: Sequence[Task],
     rows: Sequence[ResultRow],
