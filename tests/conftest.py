@@ -1,11 +1,7 @@
 """What all tests share: one torch thread, no time limits, and small data sets that train in a moment."""
 
-import importlib
 import os
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +10,6 @@ from hypothesis import settings
 from PIL import Image
 
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.reproduce.rows import ResultRow
 
 if not torch.cuda.is_available():
     # Our kernels then run in Triton's interpreter, which must be chosen before anybody imports triton.
@@ -33,50 +28,6 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     Processes that collect in different seconds would find different tests, and run none.
     """
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
-
-
-@pytest.fixture
-def document_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """Import a module of docs/ by its name: pages and measurements are no part of the package."""
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent.parent / "docs"))
-    return importlib.import_module
-
-
-@pytest.fixture
-def make_row() -> Callable[..., ResultRow]:
-    """A row of LIMIT-L on MNIST with 80 % noise, changed as the test wants it."""
-
-    def make(**changes: Any) -> ResultRow:
-        values: dict[str, Any] = {
-            "data": "mnist",
-            "noise": "uniform",
-            "p": 0.8,
-            "n": 48_000,
-            "method": "limit-l",
-            "hyper": "beta=10",
-            "seed": 0,
-            "epochs": 400,
-            "patience": 100,
-            "network": "mnist-cnn",
-            "precision": "bfloat16",
-            "quick": False,
-            "epochs_run": 200,
-            "best_epoch": 100,
-            "validation_accuracy": 0.198,
-            "validation_loss": 2.2,
-            "test_accuracy": 0.976,
-            "bootstrap_std": 0.0015,
-            "gap_auc": 0.9989,
-            "seconds": 5.0,
-            "failure": "",
-            "device": "NVIDIA H200",
-            "versions": "noiselimit=0.1.0",
-            "commit": "abcdef0",
-            "date": "2026-11-15T12:00:00+00:00",
-        }
-        return ResultRow(**{**values, **changes})
-
-    return make
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 import noiselimit
 from noiselimit import InputError, LimitClassifier
-from noiselimit.automatic import BETAS
+from noiselimit.audit.plan import BETAS
+from noiselimit.audit.probabilities import hold_out
 from noiselimit.data.examples import DataSet
-from noiselimit.hold_out import hold_out
 from noiselimit.runs.scores import gap
 from noiselimit.training import train
 

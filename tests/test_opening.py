@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noiselimit import opening
-from noiselimit.opening import open_regular, read_bytes, read_small_text, require_regular
+from noiselimit import files as opening
+from noiselimit.files import open_regular, read_bytes, read_small_text, require_regular
 
 READERS: list[Callable[[Path], Any]] = [open_regular, require_regular, read_bytes, read_small_text]
 

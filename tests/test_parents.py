@@ -9,9 +9,9 @@ import safetensors.torch
 import torch
 
 from noiselimit import InputError, RunSpec, grid, load_run, train
-from noiselimit.binding import bind, parent_spec
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.methods import METHODS
+from noiselimit.runs.binding import bind, parent_spec
 from noiselimit.training import Progress
 
 CHILDREN = sorted(name for name, method in METHODS.items() if method.starts)
@@ -75,9 +75,9 @@ def test_at_step_0_the_network_that_starts_predicts_as_its_parent(tiny_images: D
 
 
 def test_batch_norm_statistics_come_with_the_weights(blobs: DataSet) -> None:
-    from noiselimit.cohort.start import initial_weights
+    from noiselimit.engine.pair import initial_weights
     from noiselimit.networks.initial import Role
-    from noiselimit.spec import architecture
+    from noiselimit.runs.spec import architecture
 
     (parent,) = train(grid(method="ce", **SETTINGS), blobs)
     spec = bind(grid(method="limit-l+init", **SETTINGS)[0], blobs)

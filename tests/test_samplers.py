@@ -2,9 +2,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.draws import stream_keys
+from noiselimit.draws import SAMPLERS, balanced, shuffled, stream_keys
 from noiselimit.randomness import Stream
-from noiselimit.samplers import SAMPLERS, balanced, shuffled
 
 KEYS = stream_keys([0, 1], Stream.ORDER, torch.device("cpu"))
 

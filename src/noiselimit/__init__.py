@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noiselimit.audit.find import find_label_issues
+    from noiselimit.data.catalogue import load_data
     from noiselimit.data.examples import DataSet, Examples, make_examples
     from noiselimit.data.reading import Reading
-    from noiselimit.data.sources import load_data
     from noiselimit.errors import InputError
     from noiselimit.estimator import LimitClassifier
-    from noiselimit.grids import grid
+    from noiselimit.information.meter import MemorisationMeter
     from noiselimit.loss import LimitLoss
-    from noiselimit.meter import MemorisationMeter
     from noiselimit.noise import (
         GivenNoise,
         InstanceNoise,
@@ -21,8 +20,10 @@ if TYPE_CHECKING:
         SymmetricNoise,
         UniformNoise,
     )
-    from noiselimit.runs import Run, choose, load_run
-    from noiselimit.spec import RunSpec
+    from noiselimit.runs.folder import load_run
+    from noiselimit.runs.run import Run
+    from noiselimit.runs.selection import choose
+    from noiselimit.runs.spec import RunSpec, grid
     from noiselimit.training import train
 
 __version__ = "0.1.0"
@@ -61,18 +62,18 @@ _HOMES = {
     "LimitClassifier": "estimator",
     "LimitLoss": "loss",
     "MatrixNoise": "noise",
-    "MemorisationMeter": "meter",
+    "MemorisationMeter": "information.meter",
     "PairNoise": "noise",
     "Reading": "data.reading",
     "SymmetricNoise": "noise",
-    "Run": "runs",
-    "RunSpec": "spec",
+    "Run": "runs.run",
+    "RunSpec": "runs.spec",
     "UniformNoise": "noise",
-    "choose": "runs",
+    "choose": "runs.selection",
     "find_label_issues": "audit.find",
-    "grid": "grids",
-    "load_data": "data.sources",
-    "load_run": "runs",
+    "grid": "runs.spec",
+    "load_data": "data.catalogue",
+    "load_run": "runs.folder",
     "make_examples": "data.examples",
     "train": "training",
 }

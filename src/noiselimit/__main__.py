@@ -7,7 +7,7 @@ import sys
 def main() -> None:
     """Run the command line that was typed."""
     try:
-        from noiselimit.cli.last_words import open_closed
+        from noiselimit.cli.signals import open_closed
 
         open_closed()
         from noiselimit.cli.main import main as command

@@ -10,21 +10,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from noiselimit.audit.agreement import count_settings, steady_agreement
-from noiselimit.audit.given import Given
+from noiselimit.audit.diagnostics import count_settings, how_learned, steady_agreement
 from noiselimit.audit.issues import audit_given
-from noiselimit.audit.learned import how_learned
-from noiselimit.audit.said import said_of_all, without_averages
-from noiselimit.automatic import BETAS, fitting_batch_size, fitting_epochs, is_auto
-from noiselimit.cohort.device import find_device
-from noiselimit.data.inputs import canonical_inputs
+from noiselimit.audit.plan import BETAS, fitting_batch_size, fitting_epochs, is_auto
+from noiselimit.audit.probabilities import hold_out, said_of_all, without_averages
+from noiselimit.audit.validation import Given
+from noiselimit.data.arrays import canonical_inputs
+from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError
-from noiselimit.exact import Floats, classifier_probabilities
-from noiselimit.grids import grid
-from noiselimit.hold_out import hold_out
+from noiselimit.inference import Floats, classifier_probabilities
 from noiselimit.methods import get_method
-from noiselimit.runs import choose
-from noiselimit.spec import RunSpec
+from noiselimit.runs.selection import choose
+from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, train
 
 

@@ -12,34 +12,33 @@ from typing import Any
 import numpy as np
 import torch
 
-from noiselimit.binding import bind, parent_spec
-from noiselimit.checkpoints.call import Checkpoints, open_checkpoints
-from noiselimit.checkpoints.interval import parse_interval
-from noiselimit.checkpoints.keeper import CohortKeeper
-from noiselimit.checkpoints.words import tell_of_begun
-from noiselimit.cohort.averages import make_averages
-from noiselimit.cohort.device import find_device
-from noiselimit.cohort.outcome import Finished, Record
-from noiselimit.cohort.outcome import Stopped as Stopped
-from noiselimit.cohort.pace import Pace, fast_precision, find_pace
-from noiselimit.cohort.plan import plan_cohorts
-from noiselimit.cohort.prepare import PreparedRun, prepare_all
-from noiselimit.cohort.rows import State
-from noiselimit.cohort.start import check_start, check_weights
-from noiselimit.cohort.train import Listener, train_cohort
-from noiselimit.data.convert import as_data_set
+from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import LazyInputs
+from noiselimit.engine.backend import Pace, fast_precision, find_device, find_pace
+from noiselimit.engine.checkpoints import (
+    Checkpoints,
+    CohortKeeper,
+    open_checkpoints,
+    parse_interval,
+    tell_of_begun,
+)
+from noiselimit.engine.cohort import Listener, plan_cohorts, train_cohort
+from noiselimit.engine.evaluation import make_averages
+from noiselimit.engine.pair import check_start, check_weights
+from noiselimit.engine.preparation import PreparedRun, prepare_all
+from noiselimit.engine.results import Finished, Record
+from noiselimit.engine.results import Stopped as Stopped
+from noiselimit.engine.rows import State
 from noiselimit.errors import InputError
-from noiselimit.files import clear_leftovers
-from noiselimit.locks import folder_lock
+from noiselimit.files import clear_leftovers, folder_lock
 from noiselimit.machine import MOST_THREADS, available_cores
 from noiselimit.networks import Role
-from noiselimit.runs.averaged import require_averaged
+from noiselimit.runs.binding import bind, parent_spec
 from noiselimit.runs.folder import load_run, write_run
-from noiselimit.runs.outcome import make_run
+from noiselimit.runs.result import make_run, require_averaged
 from noiselimit.runs.run import Run
-from noiselimit.spec import RUN_FOLDER, RunSpec
+from noiselimit.runs.spec import RUN_FOLDER, RunSpec
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.audit.agreement import agreement_of, count_settings, mean_agreement, steady_agreement
-from noiselimit.audit.chance import Agreement, agreement
+from noiselimit.audit.diagnostics import agreement_of, count_settings, mean_agreement, steady_agreement
+from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.data.examples import DataSet
-from noiselimit.spec import RunSpec
-from noiselimit.split import split_examples
+from noiselimit.engine.preparation import split_examples
+from noiselimit.runs.spec import RunSpec
 from noiselimit.training import train
 
 labels = st.lists(st.integers(0, 3), min_size=1, max_size=40)

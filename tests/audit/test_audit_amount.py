@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noiselimit.audit import quality as pieces_of
-from noiselimit.audit.amount import estimate_amount, gap_threshold, wilson
+from noiselimit.audit.noise_rate import estimate_amount, gap_threshold, wilson
 from noiselimit.audit.quality import measure
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, ks_2samp
 from sklearn.metrics import roc_auc_score
 
-from noiselimit.audit.as_if_held_out import FEWEST, LIKELY, TRUSTED, as_if_held_out, elsewhere_of, moved
+from noiselimit.audit.probabilities import FEWEST, LIKELY, TRUSTED, as_if_held_out, elsewhere_of, moved
 
 
 def draw(count: int, wrong: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from noiselimit.audit.choice import count_runs
+from noiselimit.audit.diagnostics import count_runs
 from noiselimit.errors import InputError
-from noiselimit.spec import RunSpec
+from noiselimit.runs.spec import RunSpec
 
 
 def runs(*betas: float, failed: tuple[int, ...] = (), seeds: int = 1) -> Any:

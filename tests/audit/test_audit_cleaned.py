@@ -16,12 +16,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from noiselimit.audit.cleaned import Cleaned, write_cleaned
+from noiselimit.audit.fixes import Cleaned, write_cleaned
 from noiselimit.audit.issues import Audit, Steering, audit_probabilities
+from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.paths import Paths
+from noiselimit.data.pictures import Paths
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError
 
 DATA = DataSet("any", make_examples(np.zeros((2, 2)), [0, 1]))

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from noiselimit import InputError, find_label_issues
-from noiselimit.audit.arrays import as_audited
 from noiselimit.audit.plan import AuditPlan
+from noiselimit.audit.validation import as_audited
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import Notice
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from noiselimit.audit.inputs_used import inputs_used
+from noiselimit.audit.report import inputs_used
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.frame import frame_data_set
+from noiselimit.data.table_file import frame_data_set
 
 LABELS = [0, 1, 0, 1]
 

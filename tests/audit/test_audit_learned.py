@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from noiselimit.audit.chance import Agreement
-from noiselimit.audit.learned import Learned, how_learned
+from noiselimit.audit.diagnostics import Learned, how_learned
+from noiselimit.audit.fit import audit_data
+from noiselimit.audit.noise_rate import Agreement
 from noiselimit.audit.plan import AuditPlan
-from noiselimit.audit.train import audit_data
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.runs import Run
-from noiselimit.spec import RunSpec
+from noiselimit.runs.run import Run
+from noiselimit.runs.spec import RunSpec
 from noiselimit.training import train
 
 GOOD = Agreement(0.9, 0.33, 100)

@@ -5,13 +5,20 @@ import dataclasses
 import numpy as np
 import pytest
 
-from noiselimit.audit.candidates import Candidate, Recipe, Recipes
-from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
-from noiselimit.automatic import fitting_batch_size, fitting_epochs
-from noiselimit.binding import bind
+from noiselimit.audit.plan import (
+    DEFAULT,
+    FAST,
+    AuditPlan,
+    Candidate,
+    Recipe,
+    Recipes,
+    fitting_batch_size,
+    fitting_epochs,
+)
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.errors import InputError
 from noiselimit.networks import NETWORKS
+from noiselimit.runs.binding import bind
 
 
 def trained(plan: AuditPlan, data: DataSet) -> list[tuple[str, float, int]]:

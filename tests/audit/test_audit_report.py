@@ -9,17 +9,13 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from noiselimit.audit.issues import Audit, Steering, audit_probabilities
-from noiselimit.audit.known import Known, find_known
-from noiselimit.audit.report import make_audit_report
-from noiselimit.audit.shown_rows import row_columns
-from noiselimit.audit.words import amount_sentence
-from noiselimit.data.columns import Categorical, Numeric
+from noiselimit.audit.issues import Audit, Known, Steering, amount_sentence, audit_probabilities, find_known
+from noiselimit.audit.report import make_audit_report, row_columns
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.table import Table
+from noiselimit.data.tables import Categorical, Numeric, Table
 from noiselimit.errors import InputError
 from noiselimit.report import render_audit, write_report
-from noiselimit.spec import RunSpec
+from noiselimit.runs.spec import RunSpec
 from noiselimit.training import train
 
 HOSTILE = "<script>alert(1)</script>"

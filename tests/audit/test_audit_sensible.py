@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from noiselimit.audit.sensible import check_data
-from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.missing_labels import without_labels
+from noiselimit.audit.diagnostics import check_data
+from noiselimit.data.examples import DataSet, make_examples, without_labels
 from noiselimit.errors import InputError
 
 

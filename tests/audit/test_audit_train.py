@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from noiselimit.audit.fit import audit_data, judge
 from noiselimit.audit.issues import Steering, audit_probabilities
 from noiselimit.audit.plan import AuditPlan
-from noiselimit.audit.train import audit_data, judge
-from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.missing_labels import take_examples, without_labels
+from noiselimit.data.examples import DataSet, make_examples, take_examples, without_labels
+from noiselimit.engine.preparation import split_examples
 from noiselimit.errors import InputError
 from noiselimit.runs.run import Run
-from noiselimit.split import split_examples
 from noiselimit.training import train
 
 QUICK = AuditPlan(epochs=6, batch_size=32)
@@ -65,7 +64,7 @@ def test_a_run_that_failed_does_not_count_and_all_failed_is_said(
         failed = {**second.metrics, "status": "failed", "failure": "it was told to"}
         return [first, dataclasses.replace(second, metrics=failed)]
 
-    monkeypatch.setattr("noiselimit.audit.train.train", second_fails)
+    monkeypatch.setattr("noiselimit.audit.fit.train", second_fails)
     judged = judge(blobs, QUICK)
     assert judged.counted == [True, False]
     monkeypatch.undo()

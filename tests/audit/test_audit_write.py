@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noiselimit.audit.folder import audit_folder, write_audit
 from noiselimit.audit.issues import Audit, audit_probabilities
-from noiselimit.audit.write import audit_folder, write_audit
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.errors import InputError
 

@@ -33,7 +33,7 @@ def _noted(
 
 
 def _newer_checkpoint(place: Path) -> None:
-    from noiselimit.checkpoints.tensor_file import write_tensors
+    from noiselimit.engine.checkpoint_file import write_tensors
 
     (place / "out").mkdir()
     write_tensors(place / "out" / ".checkpoints", "epoch-00001", {}, {"format": "99", "runs": "{}"})
@@ -83,6 +83,4 @@ CASES = [
           asked=TRAIN),
     _case("audit in use", _held(".found.lock"), "found is in use by process 4711", "choose another folder",
           asked=("audit", "table.npz", "--out", "found")),
-    _case("bench in use", _held(".b.json.lock"), "b.json is in use by process 4711", "name another file",
-          asked=("bench", "--quick", "--device", "cpu", "--out", "b.json")),
 ]  # fmt: skip

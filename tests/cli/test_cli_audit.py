@@ -11,15 +11,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from noiselimit.audit.learned import Learned
+from noiselimit.audit.diagnostics import Learned
+from noiselimit.audit.fit import Judged, judge
 from noiselimit.audit.plan import DEFAULT, FAST
-from noiselimit.audit.train import Judged, judge
-from noiselimit.cli.audit_places import usual_folder
-from noiselimit.cli.audit_settings import make_plan
-from noiselimit.cli.audit_text import plain, quality
+from noiselimit.cli.audit import make_plan, plain, quality, usual_folder
 from noiselimit.cli.main import run
+from noiselimit.data.catalogue import load_data
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data
 
 QUICK = ("--fast", "--quiet", "--threads", "1", "--epochs", "12")
 FILES = {"label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"}
@@ -62,7 +60,7 @@ def judged(audited: Path) -> Judged:
 @pytest.fixture
 def trained(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
     """The animals have been judged already: for tests of what becomes of it."""
-    monkeypatch.setattr("noiselimit.audit.train.judge", lambda data, plan, **how: judged)
+    monkeypatch.setattr("noiselimit.audit.fit.judge", lambda data, plan, **how: judged)
 
 
 @pytest.fixture
@@ -439,7 +437,7 @@ def test_no_cleaned_copy_is_made_of_what_was_not_learned_unless_somebody_insists
 
 def test_memorised_labels_are_told_of(command, judged, table, monkeypatch) -> None:
     told = replace(judged, learned=Learned(note="They were learned by heart."))
-    monkeypatch.setattr("noiselimit.audit.train.judge", lambda data, plan, **how: told)
+    monkeypatch.setattr("noiselimit.audit.fit.judge", lambda data, plan, **how: told)
     answer = command("audit", table, "--label", "kind", *QUICK)
     lines = answer.out.splitlines()
     assert lines[0].startswith("About 12 of 240 labels")
@@ -481,7 +479,7 @@ def test_ctrl_c_writes_nothing_and_says_so(command, table, monkeypatch) -> None:
     def interrupted(*arguments: object, **settings: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("noiselimit.audit.train.audit_data", interrupted)
+    monkeypatch.setattr("noiselimit.audit.fit.audit_data", interrupted)
     answer = command("audit", table, "--label", "kind", *QUICK)
     assert answer.code == 130
     assert answer.err.startswith(
@@ -494,7 +492,7 @@ def test_a_failed_run_is_told_and_the_code_is_1(command, judged, table, monkeypa
     metrics = {**judged.runs[1].metrics, "failure": "its loss was not finite: lower the learning rate"}
     failed = replace(judged.runs[1], metrics={**metrics, "status": "failed"}, in_memory=None)
     partly = Judged(judged.pred_probs, [judged.runs[0], failed], [True, False])
-    monkeypatch.setattr("noiselimit.audit.train.judge", lambda data, plan, **how: partly)
+    monkeypatch.setattr("noiselimit.audit.fit.judge", lambda data, plan, **how: partly)
     answer = command("audit", table, "--label", "kind", *QUICK)
     assert answer.code == 1
     assert answer.err == "failed: β 10, seed 0: its loss was not finite: lower the learning rate.\n"

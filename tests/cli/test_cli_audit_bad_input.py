@@ -207,7 +207,7 @@ def test_what_is_typed_wrong_is_told_before_data_are_read(command, monkeypatch, 
     def no_reading(*_: object, **__: object) -> None:
         raise AssertionError("data were read")
 
-    monkeypatch.setattr("noiselimit.data.sources.load_data", no_reading)
+    monkeypatch.setattr("noiselimit.data.catalogue.load_data", no_reading)
     assert command(*AUDIT, *arguments).code == 2
     with pytest.raises(AssertionError, match="data were read"):
         command(*AUDIT)
@@ -231,7 +231,7 @@ def test_text_is_told_from_names_and_how_to_embed_it(command) -> None:
 
 def test_a_copy_that_cannot_be_made_after_all_leaves_the_audit(command, monkeypatch) -> None:
     """Somebody changes the source while the networks train: the audit is kept, the copy is refused."""
-    from noiselimit.audit import train
+    from noiselimit.audit import fit as train
 
     audit_data = train.audit_data
 
@@ -240,7 +240,7 @@ def test_a_copy_that_cannot_be_made_after_all_leaves_the_audit(command, monkeypa
         return audit_data(*arguments, **how)
 
     table()()
-    monkeypatch.setattr("noiselimit.audit.train.audit_data", meanwhile)
+    monkeypatch.setattr("noiselimit.audit.fit.audit_data", meanwhile)
     answer = command(*AUDIT, "--write", "c.csv", "--budget", "3")
     assert answer.code == 2
     assert "there are 41 rows but the audit has 40" in answer.err

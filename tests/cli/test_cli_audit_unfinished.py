@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from noiselimit.cli.audit_unfinished import begin_to_write, has_begun_to_write, unfinished_folder
+from noiselimit.cli.audit import begin_to_write, has_begun_to_write, unfinished_folder
 from noiselimit.errors import InputError
 
 TYPED = {"data": "t.csv", "overwrite": True}

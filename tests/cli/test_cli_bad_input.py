@@ -111,7 +111,7 @@ NAMES = [
         ("xyzzy",),
         (
             "'xyzzy'",
-            "choose one of audit, bench, bound, demo, export, noise, predict, reproduce, show, train",
+            "choose one of audit, bound, demo, export, noise, predict, show, train",
         ),
     ),
     ("option", nothing, (*TRAIN, "--bta", "1"), ("'--bta'", "'--beta'")),

@@ -1,6 +1,6 @@
 """Complaints name options as they are typed."""
 
-from noiselimit.cli.complaints import parser_sentence, with_typed_option
+from noiselimit.cli.errors import parser_sentence, with_typed_option
 
 FLAGS = {"learning_rate": "--learning-rate", "as_json": "--json"}
 

@@ -3,7 +3,7 @@
 import pytest
 from rich.table import Table
 
-from noiselimit.cli.console import fits, say
+from noiselimit.cli.tables import fits, say
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from noiselimit.demo import run_demo
+from noiselimit.cli.demo import run_demo
 
 
 @pytest.fixture
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noiselimit.demo.run_demo", partial(run_demo, epochs=1))
+    monkeypatch.setattr("noiselimit.cli.demo.run_demo", partial(run_demo, epochs=1))
 
 
 @pytest.mark.usefixtures("_short")

@@ -83,8 +83,6 @@ def test_what_the_system_refuses_is_one_sentence(command, monkeypatch, one_run):
         "audit digits",
         "predict r digits",
         "export r",
-        "bench",
-        "bench detection",
     ],
 )
 def test_an_empty_place_is_not_the_working_folder(command, tmp_path, monkeypatch, typed, words):
@@ -141,7 +139,7 @@ def test_what_is_said_on_a_closed_stream_goes_nowhere(program, closed, typed, co
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
 def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
     code = (
-        "import os, sys; from noiselimit.cli.last_words import open_closed; open_closed(); "
+        "import os, sys; from noiselimit.cli.signals import open_closed; open_closed(); "
         "sys.exit(os.open(os.devnull, os.O_RDONLY))"
     )
     ended = subprocess.run(["sh", "-c", '"$0" -c "$1" <&- >&- 2>&-', sys.executable, code], timeout=60)

@@ -14,7 +14,7 @@ from PIL import Image
 
 from noiselimit import load_run
 from noiselimit.cli.main import run as command
-from noiselimit.cli.resume import FILE
+from noiselimit.cli.train import FILE
 from noiselimit.networks.pretrained import read_weights_file
 from noiselimit.noise import as_noise
 

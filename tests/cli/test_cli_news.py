@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from noiselimit import RunSpec
-from noiselimit.cli.news import download_news, training_bar, training_lines, training_news
+from noiselimit.cli.progress import download_news, training_bar, training_lines, training_news
 from noiselimit.training import Progress
 
 RECORD = {"validation_accuracy": 0.5}
@@ -75,7 +75,7 @@ def test_no_bar_where_stderr_is_no_terminal(capsys):
 
 
 def test_quiet(capsys, monkeypatch):
-    monkeypatch.setattr("noiselimit.cli.news.LINE_EVERY", 0.0)
+    monkeypatch.setattr("noiselimit.cli.progress.LINE_EVERY", 0.0)
     with training_news(quiet=True) as show:
         show(news(1))
     assert capsys.readouterr().err == ""

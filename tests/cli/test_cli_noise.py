@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from noiselimit.cli.main import run
-from noiselimit.cli.noise_table import print_preview
-from noiselimit.data.digits import digits
+from noiselimit.cli.noise import print_preview
+from noiselimit.data.mnist import digits
 from noiselimit.noise import parse_noise, preview, preview_classes
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "noise.md"
@@ -118,7 +118,8 @@ def test_a_class_that_no_clean_label_has_is_a_dash(command, write_table):
 def test_the_table_fits_the_terminal(monkeypatch, capsys, width, head):
     from rich.console import Console
 
-    from noiselimit.cli import console, noise_table
+    from noiselimit.cli import noise as noise_table
+    from noiselimit.cli import tables as console
 
     monkeypatch.setattr(
         noise_table, "fits", lambda table: Console(width=1000).measure(table).maximum <= width
@@ -133,7 +134,7 @@ def test_a_terminal_sees_shades(monkeypatch, capsys):
     from rich.console import Console
 
     monkeypatch.setattr(
-        "noiselimit.cli.console.output_console",
+        "noiselimit.cli.tables.output_console",
         lambda width=1000: Console(width=1000, force_terminal=True, color_system="truecolor"),
     )
     print_preview("title", preview_classes(["a", "b"], parse_noise("uniform:0.25")))

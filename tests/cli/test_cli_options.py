@@ -15,7 +15,7 @@ from noiselimit.errors import InputError
 from noiselimit.methods import METHODS
 from noiselimit.networks.pretrained import WeightsFile
 from noiselimit.noise import noise_to_json, parse_noise
-from noiselimit.spec import RunSpec
+from noiselimit.runs.spec import RunSpec
 
 DEFAULTS = RunSpec()
 FIELDS = [

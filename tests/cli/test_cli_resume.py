@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from noiselimit.cli.main import app, run
-from noiselimit.cli.resume import FILE
+from noiselimit.cli.train import FILE
 
 COMMANDS: dict[str, typer.core.TyperCommand] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 OPTIONS = sorted(parameter.name or "" for parameter in COMMANDS["train"].params)

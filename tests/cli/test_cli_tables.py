@@ -4,7 +4,7 @@ import pytest
 
 from noiselimit import load_run
 from noiselimit.cli.tables import percent, print_runs
-from noiselimit.run_report import readable
+from noiselimit.report.runs import readable
 
 
 def test_where_folders_do_not_fit_they_are_listed_below(capsys, runs, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noiselimit.cli.values import (
+from noiselimit.cli.options import (
     LARGEST_SEED,
     any_number,
     columns,
@@ -12,7 +12,7 @@ from noiselimit.cli.values import (
     whole_numbers,
 )
 from noiselimit.errors import InputError
-from noiselimit.spec import RunSpec
+from noiselimit.runs.spec import RunSpec
 
 
 def test_blanks_do_not_matter():

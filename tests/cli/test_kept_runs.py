@@ -2,7 +2,7 @@
 
 import pytest
 
-from noiselimit.cli.kept_runs import in_words
+from noiselimit.cli.train import in_words
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noiselimit.data import cifar_names
-from noiselimit.data.cifar import CIFAR10, CIFAR100, find_version, read_cifar
-from noiselimit.data.cifar_download import ARCHIVES
+from noiselimit.data import cifar as cifar_names
+from noiselimit.data.catalogue import load_data
+from noiselimit.data.cifar import ARCHIVES, CIFAR10, CIFAR100, find_version, read_cifar
 from noiselimit.data.download import has_digest
-from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError
 
 LABELS_100 = (np.arange(240) * 7 % 100).astype(np.uint8)  # 200 to train on, 40 to test

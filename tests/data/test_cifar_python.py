@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from noiselimit.data.sources import load_data
+from noiselimit.data.catalogue import load_data
 from noiselimit.errors import InputError
 
 PICTURES = np.random.default_rng(8).integers(0, 256, (20, 3072), dtype=np.uint8)

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from noiselimit.data import clothing1m
+from noiselimit.data.catalogue import load_data
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import IterableDataset, TensorDataset
 
-from noiselimit.data.convert import as_data_set
+from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.errors import InputError
 
@@ -82,7 +82,7 @@ def test_what_is_no_data(value, sentence):
 
 def test_the_data_and_noise_layers_import_neither_torch_nor_scikit_learn():
     code = (
-        "import sys, noiselimit.data, noiselimit.noise, noiselimit.split\n"
+        "import sys, noiselimit.data, noiselimit.noise, noiselimit.engine.preparation\n"
         "print('torch' in sys.modules, 'sklearn' in sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

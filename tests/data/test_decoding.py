@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from noiselimit import augmentation
-from noiselimit.data import bombs, decoding
-from noiselimit.data.decoding import Cut, Header, check_picture, read_header, read_picture
+from noiselimit.data import pictures as bombs
+from noiselimit.data import pictures as decoding
 from noiselimit.data.lazy import View
+from noiselimit.data.pictures import Cut, Header, check_picture, read_header, read_picture
+from noiselimit.engine import augmentation
 from noiselimit.errors import InputError
 
 WHERE = st.floats(0, 1, exclude_max=True)

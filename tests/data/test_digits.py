@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
-from noiselimit.data.digits import digits
+from noiselimit.data.mnist import digits
 
 
 def test_digits():

@@ -6,12 +6,11 @@ import tarfile
 
 import pytest
 
-from noiselimit.data import cifar10n, cifar_download
-from noiselimit.data.archives import extract
-from noiselimit.data.cifar import CIFAR10, CIFAR100
-from noiselimit.data.cifar_download import ARCHIVES, download_cifar
-from noiselimit.data.download import Published, download, has_digest
-from noiselimit.data.sources import load_data
+from noiselimit.data import cifar as cifar_download
+from noiselimit.data import cifar10n
+from noiselimit.data.catalogue import load_data
+from noiselimit.data.cifar import ARCHIVES, CIFAR10, CIFAR100, download_cifar
+from noiselimit.data.download import Published, download, extract, has_digest
 from noiselimit.errors import InputError
 
 CONTENT = b"what there is to fetch" * 99

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from noiselimit.data.convert import as_data_set
+from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
-from noiselimit.data.frame import frame_data_set
+from noiselimit.data.table_file import frame_data_set
 from noiselimit.errors import InputError
 
 FRAME = pd.DataFrame({"x": [1.0, 2, 3, 4, 5, 6], "c": list("aabbaa")})

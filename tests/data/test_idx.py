@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noiselimit.data.idx import read_idx, read_idx_folder
+from noiselimit.data.mnist import read_idx, read_idx_folder
 from noiselimit.errors import InputError
 
 ARRAYS = st.sampled_from(["u1", "i1", "i2", "i4", "f4", "f8"]).flatmap(

@@ -5,11 +5,10 @@ import pytest
 from PIL import Image
 
 from noiselimit.data import image_folder
+from noiselimit.data.catalogue import load_data, load_inputs
 from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data
-from noiselimit.data.unlabelled import load_inputs
 from noiselimit.errors import InputError
 
 

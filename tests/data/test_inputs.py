@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
-from noiselimit.data.inputs import canonical_inputs
+from noiselimit.data.arrays import canonical_inputs
 from noiselimit.errors import InputError
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data.labels import encode_labels, find_class_names, read_labels
+from noiselimit.data.arrays import encode_labels, find_class_names, read_labels
 from noiselimit.errors import InputError
 
 

@@ -7,14 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from noiselimit.binding import bind
-from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.missing_labels import fill_labels, is_labelled, require_labels, take_examples
+from noiselimit.data.catalogue import load_data
+from noiselimit.data.examples import (
+    DataSet,
+    fill_labels,
+    is_labelled,
+    make_examples,
+    require_labels,
+    take_examples,
+)
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data
 from noiselimit.errors import InputError
 from noiselimit.noise import as_noise
-from noiselimit.spec import RunSpec
+from noiselimit.runs.binding import bind
+from noiselimit.runs.spec import RunSpec
 from noiselimit.training import train
 
 KEEP = Reading(keep_unlabelled=True)

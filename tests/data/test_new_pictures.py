@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 
 from noiselimit.data import image_folder
-from noiselimit.data.decoding import Cut, read_picture
+from noiselimit.data.catalogue import load_unlabelled
+from noiselimit.data.pictures import Cut, read_picture
 from noiselimit.data.reading import Reading
-from noiselimit.data.unlabelled import load_unlabelled
 from noiselimit.errors import InputError
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data.npy import NotAnArrayError, read_npy
+from noiselimit.data.npz import NotAnArrayError, read_npy
 
 TYPES = st.one_of(
     arrays.boolean_dtypes(),

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data import parquet_pages
-from noiselimit.data.parquet import read_parquet
-from noiselimit.data.parquet_footer import Chunk, RowGroup, row_groups
-from noiselimit.data.parquet_pages import Page, pages
+from noiselimit.data import parquet as parquet_pages
+from noiselimit.data.parquet import Chunk, Page, RowGroup, pages, read_parquet, row_groups
 from noiselimit.errors import InputError
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data.paths import Paths
+from noiselimit.data.pictures import Paths
 
 NAMES = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 

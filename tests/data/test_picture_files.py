@@ -8,10 +8,8 @@ import pytest
 from PIL import Image
 
 from noiselimit.data import pictures
-from noiselimit.data.decoding import Cut
 from noiselimit.data.lazy import LazyInputs, View
-from noiselimit.data.paths import Paths
-from noiselimit.data.pictures import PictureFiles, file_sizes, for_each
+from noiselimit.data.pictures import Cut, Paths, PictureFiles, file_sizes, for_each
 from noiselimit.errors import InputError
 
 CUT = Cut(4, 4, 6)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from noiselimit.data.catalogue import load_data, load_inputs
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data
-from noiselimit.data.unlabelled import load_inputs
 from noiselimit.errors import InputError
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from noiselimit.data import sources
-from noiselimit.data.sources import load_data
-from noiselimit.data.unlabelled import load_inputs
+from noiselimit.data import catalogue as sources
+from noiselimit.data.catalogue import load_data, load_inputs
 from noiselimit.errors import InputError
 
 

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data.columns import Categorical, Numeric
-from noiselimit.data.table import Table
-from noiselimit.data.table_fit import fit_table
+from noiselimit.data.tables import Categorical, Numeric, Table, fit_table
 from noiselimit.errors import InputError
 
 TABLE = Table((Numeric("age"), Categorical("colour", ("", "blau", "grün")), Numeric("size")))

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data.columns import Categorical, Numeric
+from noiselimit.data.catalogue import load_data, load_inputs
 from noiselimit.data.reading import Reading
-from noiselimit.data.sources import load_data
-from noiselimit.data.table import Table
 from noiselimit.data.table_file import read_table_file, read_table_inputs
-from noiselimit.data.unlabelled import load_inputs
+from noiselimit.data.tables import Categorical, Numeric, Table
 from noiselimit.errors import InputError
 
 ROWS = "size,colour,label\n1,grün,2\n2.5,,1\n-3,blau,10\n4,blau,2\n5,grün,1\n"

@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from noiselimit.data.columns import Categorical, Numeric
-from noiselimit.data.table import Table
-from noiselimit.data.table_fit import fit_table
+from noiselimit.data.tables import Categorical, Numeric, Table, fit_table
 from noiselimit.errors import InputError
 
 NUMBERS = [str(number) for number in range(50)]

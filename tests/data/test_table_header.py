@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from noiselimit.data.table_header import column_names, require_label
+from noiselimit.data.table_file import column_names, require_label
 from noiselimit.errors import InputError
 
 FRAME = pd.DataFrame({"a": [1, 2], "kind": ["x", "y;z"]})

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import datasets
 
-from noiselimit.data import telling_columns
-from noiselimit.data.telling_columns import by_drop, by_option, column_notes, numbers_rows, tells_label
+from noiselimit.data import leakage as telling_columns
+from noiselimit.data.leakage import by_drop, by_option, column_notes, numbers_rows, tells_label
 
 GENERATOR = np.random.default_rng(0)
 ROWS = 300

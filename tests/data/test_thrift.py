@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data import thrift
-from noiselimit.data.thrift import I32, I64, LIST, STRUCT, TEXT, UNKNOWN, Compact, Shape, size
+from noiselimit.data import parquet as thrift
+from noiselimit.data.parquet import I32, I64, LIST, STRUCT, TEXT, UNKNOWN, Compact, Shape, size
 
 INNER = Shape(dict)
 SHAPE = Shape(dict, {1: INNER, 2: I32, 3: INNER, 4: UNKNOWN})

@@ -11,12 +11,7 @@ TRAIN = (
     "--patience 2 --train-size 150 --batch-size 64 --network small-cnn --out runs"
 )
 AUDIT = "audit digits --noise uniform:0.2 --beta 3 --seed 0,1 --epochs 4 --network linear --out found"
-DETECTION = (
-    "bench detection --data digits --noise uniform:0.2 --seed 0,1 --examples 200 --epochs 1 "
-    "--network linear --without folds,plain,margins,threshold,default --out rows.json --quiet"
-)
 DEMO = "demo --out shown --device cpu --quiet"
-BENCH = "bench --quick --rows digits-step --device cpu --out speed.json --quiet"
 DEMO_EPOCHS = 3
 """Instead of forty."""
 
@@ -35,7 +30,7 @@ class Command:
     threads: tuple[int, ...] = (1, 2)
     """Numbers of threads that make no difference; 0: it cannot be told."""
     moments: tuple[str, ...] = WHEN
-    """When it may be killed. Limits on files would also strike the processes that a bench starts."""
+    """When it may be killed."""
 
     def is_done(self, folder: Path) -> str:
         """What the command says when it finds that it had done everything before it was killed, if it had."""
@@ -54,11 +49,7 @@ class Command:
 COMMANDS = {
     "train": Command("train", TRAIN, resumed="train --resume runs"),
     "audit": Command("audit", AUDIT),
-    "bench detection": Command(
-        "bench detection", DETECTION, checkpoints=False, threads=(1,), moments=WHEN[:2]
-    ),
     "demo": Command("demo", DEMO, checkpoints=False, threads=(0,)),
-    "bench": Command("bench", BENCH, checkpoints=False, threads=(0,), moments=WHEN[:2]),
 }
 
 
@@ -69,12 +60,12 @@ def import_everything() -> None:
     for name in (
         "noiselimit.cli.main",
         "noiselimit.training",
-        "noiselimit.demo",
+        "noiselimit.cli.demo",
         "noiselimit.report",
-        "noiselimit.run_report",
-        "noiselimit.audit.train",
+        "noiselimit.report.runs",
+        "noiselimit.audit.fit",
         "noiselimit.audit.report",
-        "noiselimit.cli.audit_files",
+        "noiselimit.cli.audit",
         "noiselimit.cli.tables",
         "pyarrow.parquet",
         "pyarrow.csv",
@@ -82,7 +73,7 @@ def import_everything() -> None:
         "sklearn.datasets",
     ):
         importlib.import_module(name)
-    from noiselimit import demo
+    from noiselimit.cli import demo
 
     seeds, _, *rest = demo.run_demo.__defaults__ or ()
     demo.run_demo.__defaults__ = (seeds, DEMO_EPOCHS, *rest)

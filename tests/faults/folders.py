@@ -4,8 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from noiselimit.checkpoints.content import read_entries
-from noiselimit.checkpoints.tensor_file import is_whole
+from noiselimit.engine.checkpoint_file import is_whole, read_entries
 from noiselimit.errors import InputError
 from noiselimit.runs.folder import load_run
 

@@ -15,8 +15,8 @@ import pytest
 STUBBORN = """
 import sys, time
 from pathlib import Path
-from noiselimit.cli.interrupted import Ending, telling
-from noiselimit.locks import folder_lock
+from noiselimit.cli.signals import Ending, telling
+from noiselimit.files import folder_lock
 
 ending = Ending()
 ending.begin("train --data 'my data'")
@@ -70,7 +70,7 @@ def says_ready(process: "subprocess.Popen[str]") -> None:
 
 BUSY = """
 import sqlite3, sys, threading, time
-from noiselimit.cli.interrupted import Ending
+from noiselimit.cli.signals import Ending
 
 ending = Ending()
 ending.begin("show runs")
@@ -205,20 +205,8 @@ def test_what_does_not_stop_is_left(tmp_path: Path, ending: signal.Signals, code
             signal.SIGTERM,
             "no audit was written, and the same command goes on",
         ),
-        (
-            "bench --quick --rows digits-step,set-up --out speed.json",
-            "speed.json",
-            signal.SIGINT,
-            "what was measured is in speed.json, and the same command measures anew",
-        ),
-        (
-            "bench detection --data digits --out rows.json",
-            ".rows.json.lock",
-            signal.SIGTERM,
-            "no row is done yet, and the same command starts anew",
-        ),
     ],
-    ids=["demo", "train", "audit", "bench", "detection"],
+    ids=["demo", "train", "audit"],
 )
 def test_commands_keep_what_is_done_and_say_how_to_go_on(
     tmp_path: Path,

@@ -39,7 +39,7 @@ def test_memory_that_runs_out_elsewhere_is_a_sentence(
     def large(*arguments: object) -> None:
         raise MemoryError("Unable to allocate 4.00 TiB for an array")
 
-    monkeypatch.setattr("noiselimit.data.sources.load_data", large)
+    monkeypatch.setattr("noiselimit.data.catalogue.load_data", large)
     assert run(["train", "--data", "digits"]) == 2
     assert capsys.readouterr().err == (
         "noiselimit: the machine's memory ran out (Unable to allocate 4.00 TiB for an array): take fewer "

@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
-from noiselimit import locks
+from noiselimit import files as locks
 from noiselimit.cli.main import run as command_line
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
-from noiselimit.locks import FILE, file_lock, folder_lock
-from noiselimit.spec import RunSpec
+from noiselimit.files import FILE, file_lock, folder_lock
+from noiselimit.runs.spec import RunSpec
 from noiselimit.training import train
 
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from noiselimit.locks import file_lock, folder_lock
+from noiselimit.files import file_lock, folder_lock
 
 lock = file_lock if "file" in sys.argv else folder_lock
 with lock(Path(sys.argv[1])):
@@ -41,8 +41,8 @@ with lock(Path(sys.argv[1])):
 AUDITS = """
 import fcntl, os, sys, time
 from pathlib import Path
-from noiselimit import locks
-from noiselimit.cli.audit_unfinished import unfinished_folder
+from noiselimit import files as locks
+from noiselimit.cli.audit import unfinished_folder
 
 locks.PATIENCE = 60
 inside = Path(sys.argv[1], "inside")

@@ -11,9 +11,9 @@ import torch
 from noiselimit import load_run
 from noiselimit.cli.main import run as command_line
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.runs import Run
-from noiselimit.spec import RunSpec
-from noiselimit.split import split_examples
+from noiselimit.engine.preparation import split_examples
+from noiselimit.runs.run import Run
+from noiselimit.runs.spec import RunSpec
 from noiselimit.training import Progress, train
 
 SPEC = RunSpec("limit-l", epochs=4, batch_size=16, network="mlp", noise="uniform:0.2")  # type: ignore[arg-type]

@@ -2,22 +2,21 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from PIL import Image
-from processes import PROC, command_of, left_after_kill, processes_in
+from processes import PROC, left_after_kill, processes_in
 
 pytestmark = pytest.mark.skipif(not PROC, reason="processes are looked for in /proc")
 
 STREAMING = """
 import sys
 from pathlib import Path
-from noiselimit.cohort.stream import PictureStream
-from noiselimit.data.decoding import Cut
+from noiselimit.engine.stream import PictureStream
+from noiselimit.data.pictures import Cut
 from noiselimit.data.lazy import View
-from noiselimit.data.paths import Paths
+from noiselimit.data.pictures import Paths
 from noiselimit.data.pictures import PictureFiles
 
 files = PictureFiles(Path.cwd(), Paths(["0.jpg"]), Cut(12, 12, 14))
@@ -27,10 +26,6 @@ for batch in PictureStream(files, 2).batches(requests):
     sys.stdin.read()
 """
 MAIN = "from noiselimit.cli.main import main; main()"
-DETECTION = (
-    "bench detection --data digits --noise uniform:0.2 --seed 0 --epochs 1000000 --network mlp "
-    "--without folds,plain,margins,threshold,default --device cpu --threads 1 --out rows.json --quiet"
-)
 
 
 def program(folder: Path, code: str, *arguments: str) -> "subprocess.Popen[str]":
@@ -55,14 +50,3 @@ def test_decoders(tmp_path: Path) -> None:
         assert len(processes_in(process.pid)) >= 3  # itself, the fork server and a worker
         assert left_after_kill(process) == []
         assert process.stderr.read() == ""
-
-
-@pytest.mark.slow
-def test_trainings_of_a_bench(tmp_path: Path) -> None:
-    with program(tmp_path, MAIN, *DETECTION.split()) as process:
-        give_up = time.monotonic() + 120
-        while not any("detection.stage" in command_of(each) for each in processes_in(process.pid)):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < give_up
-            time.sleep(0.01)
-        assert left_after_kill(process) == []

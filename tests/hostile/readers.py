@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from samples import AUDIT
 
-from noiselimit.cli.audit_unfinished import is_noted
+from noiselimit.cli.audit import is_noted
 from noiselimit.cli.main import run as command
 from noiselimit.data.catalogue import FILE_FORMATS
 from noiselimit.data.cifar import CIFAR10, read_cifar
 from noiselimit.data.cifar10n import read_cifar10n
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.idx import read_idx_folder
 from noiselimit.data.image_folder import read_image_folder
+from noiselimit.data.mnist import read_idx_folder
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 from noiselimit.noise import as_noise
@@ -110,7 +110,7 @@ def _weights(folder: Path, _: Path) -> None:
 
 def _report(folder: Path, _: Path) -> None:
     from noiselimit.report import render
-    from noiselimit.run_report import make_report
+    from noiselimit.report.runs import make_report
 
     run = _loaded(folder)
     inputs = np.zeros((60, 4), np.float32)
@@ -127,8 +127,8 @@ def _averaged(folder: Path, _: Path) -> None:
 
 def _checkpoint(_: Path, path: Path) -> None:
     """As if the checksum in the file's name were right; what is malformed is told apart from other errors."""
-    from noiselimit.checkpoints.content import Malformed, read_entries, read_state
-    from noiselimit.cohort.stopping import BestEpoch
+    from noiselimit.engine.checkpoint_file import Malformed, read_entries, read_state
+    from noiselimit.engine.results import BestEpoch
 
     try:
         states = [read_state(path, run, entry) for run, entry in read_entries(path).items()]
@@ -169,12 +169,6 @@ def _noise(kind: str) -> Read:
     return read
 
 
-def _detection(_: Path, path: Path) -> None:
-    from noiselimit.bench.detection.result import read_detection
-
-    read_detection(path)
-
-
 READERS: dict[str, Reader] = {
     "run folder, JSON": Reader(_run, "run", "*.json*"),
     "run folder, safetensors": Reader(_weights, "run", "weights.safetensors"),
@@ -183,10 +177,6 @@ READERS: dict[str, Reader] = {
     "run folder, Parquet": Reader(_report, "run", "*.parquet"),
     "checkpoint": Reader(_checkpoint, "checkpoint"),
     "initial weights": Reader(_initial, "initial"),
-    "bench file": Reader(
-        lambda folder, _: typed("bench", "--compare", folder / "a.json", folder / "b.json"), "bench"
-    ),
-    "comparison file": Reader(_detection, "detection"),
     "unfinished training": Reader(_command, "command"),
     "unfinished audit": Reader(_writing, "writing"),
     "TOML": Reader(_config, "toml"),

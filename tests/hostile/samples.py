@@ -34,11 +34,10 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
     import torch
 
     from noiselimit import RunSpec, train
-    from noiselimit.checkpoints.content import to_tensors
-    from noiselimit.checkpoints.tensor_file import write_tensors
-    from noiselimit.cohort.row_state import RowState
+    from noiselimit.engine.checkpoint_file import to_tensors, write_tensors
+    from noiselimit.engine.results import RowState
     from noiselimit.networks.initial import Role
-    from noiselimit.spec import architecture
+    from noiselimit.runs.spec import architecture
 
     frame = pd.DataFrame({"x": generator.normal(size=ROWS), "kind": ["a", "b", "c"] * (ROWS // 3)})
     spec = RunSpec("limit-l", epochs=2, batch_size=16, network="linear", noise="uniform:0.2")  # type: ignore[arg-type]
@@ -149,7 +148,7 @@ def _write_pictures(folder: Path, generator: np.random.Generator) -> None:
 
 
 def _write_text(folder: Path) -> None:
-    for name in ("toml", "bench", "detection", "command", "writing"):
+    for name in ("toml", "command", "writing"):
         (folder / name).mkdir()
     typed = {"data": "t.npz", "method": "ce,limit-l", "beta": "1,10.5", "network": "mlp", "threads": 1}
     command = {"format": 1, "folder": "/", "options": {**typed, "epochs": "5", "skip_bad_images": False}}
@@ -160,18 +159,3 @@ def _write_text(folder: Path) -> None:
         'network = "mlp"\noptimiser = "adam"\nlearning-rate = 1e-3\nvalidation-share = 0.25\n'
         "quiet = true\ntrain-size = 30\n"
     )
-    row = {"row": "step", "seconds": 0.5, "k": 3, "n": 100, "failure": None}
-    point = {"sweep": "k", "k": 1, "n": 10, "seconds": 0.1, "peak_memory": 10**6}
-    content = {
-        "kind": "noiselimit bench", "schema": 1, "device": "cpu", "threads": 2, "versions": {"torch": "2"},
-        "commit": "abc", "date": "2026-01-01", "finished": True, "quick": False, "rows": [row],
-        "points": [point], "ceilings": {"tflop_per_s": 1.5, "gb_per_s": 10.0},
-    }  # fmt: skip
-    for name in ("a.json", "b.json"):
-        (folder / "bench" / name).write_text(json.dumps(content))
-    problem = {"data": "digits", "noise": "uniform:0.2", "seed": 0, "examples": 1797}
-    detection = {
-        "kind": "noiselimit bench detection", "schema": 1, "device": "cpu", "quick": False, "finished": True,
-        "rows": [{"problem": problem, "methods": {"limit": {"auc": 0.99}}, "failures": {}}],
-    }  # fmt: skip
-    (folder / "detection" / "d.json").write_text(json.dumps(detection))

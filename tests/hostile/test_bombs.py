@@ -17,10 +17,12 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
-from noiselimit.data import bombs, parquet, sizes
-from noiselimit.data.decoding import read_header
-from noiselimit.data.idx import read_idx
+from noiselimit.data import parquet
+from noiselimit.data import pictures as bombs
+from noiselimit.data import reading as sizes
+from noiselimit.data.mnist import read_idx
 from noiselimit.data.npz import read_npz
+from noiselimit.data.pictures import read_header
 from noiselimit.data.table_file import read_table_file
 from noiselimit.errors import InputError
 

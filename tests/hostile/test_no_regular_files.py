@@ -20,9 +20,7 @@ OWN = {
     "files.py",  # what was written a moment ago
     "report/pages.py",  # what comes with the package
     "report/svg.py",
-    "reproduce/paper.py",
     "training.py",  # /proc/cpuinfo
-    "bench/detection/stage.py",  # in a folder of its own
 }
 OTHERS = sorted(path for path in PACKAGE.rglob("*.py") if str(path.relative_to(PACKAGE)) not in OWN)
 
@@ -90,7 +88,6 @@ def test_averages_of_a_run(trained: Path, tmp_path: Path, by: str) -> None:
         ("a.parquet", "train --data a.parquet"),
         ("a.npz", "train --data a.npz"),
         ("photos/a/1.png", "train --data photos"),
-        ("speed.json", "bench compare speed.json speed.json"),
     ],
 )
 def test_in_the_place_of_a_file(

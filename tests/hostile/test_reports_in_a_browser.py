@@ -16,12 +16,12 @@ import pytest
 from browser import Shown, opened_browser, show
 from PIL import Image
 
-from noiselimit import demo
+from noiselimit.cli import demo
 from noiselimit.cli.main import run
-from noiselimit.data.digits import digits
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.mnist import digits
 from noiselimit.report import Report, RunLine, Suspect, write_report
-from noiselimit.report.audit_content import AuditReport, Confusion, Gallery
+from noiselimit.report.content import AuditReport, Confusion, Gallery
 
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 HOSTILE = (

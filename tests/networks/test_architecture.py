@@ -41,7 +41,7 @@ def test_naming_code_does_not_run_it(tmp_path: Path) -> None:
     """Neither a spec nor an Architecture that mentions a dotted path imports it; checking does."""
     (tmp_path / "trap.py").write_text("print('ran', flush=True)\nraise KeyboardInterrupt\n")
     script = (
-        "import noiselimit.spec\nfrom noiselimit.networks import Architecture\n"
+        "import noiselimit.runs.spec\nfrom noiselimit.networks import Architecture\n"
         "it = Architecture('trap:make', features='trap:make')\n"
         "print('named', flush=True)\nit.check((3,), 2)\n"
     )

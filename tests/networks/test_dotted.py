@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from noiselimit.errors import InputError
 from noiselimit.networks import NETWORKS, Architecture, check_name, is_dotted
-from noiselimit.networks.dotted import canonical, load
-from noiselimit.spec import RunSpec
+from noiselimit.networks.module import canonical, load
+from noiselimit.runs.spec import RunSpec
 
 Write = Callable[[str], str]
 

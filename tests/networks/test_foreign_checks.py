@@ -10,8 +10,7 @@ from noiselimit import InputError, RunSpec, load_run, train
 from noiselimit.cli.main import run
 from noiselimit.data.examples import DataSet
 from noiselimit.networks import Architecture
-from noiselimit.networks.foreign import foreign_network
-from noiselimit.networks.foreign_checks import check_network
+from noiselimit.networks.module import check_network, foreign_network
 
 Write = Callable[[str], str]
 

@@ -9,7 +9,7 @@ from torch import nn
 from noiselimit.errors import InputError
 from noiselimit.networks import NETWORKS, Architecture, Network, Role, fitting_network, get_network
 from noiselimit.networks.dropout import Dropout, without_draws
-from noiselimit.networks.head import head_of
+from noiselimit.networks.network import head_of
 
 SHAPES = [(1, 8, 8), (1, 28, 28), (3, 32, 30), (6,)]
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from noiselimit.data.examples import make_examples
 from noiselimit.data.lazy import LazyInputs
 from noiselimit.noise import InstanceNoise
-from noiselimit.noise import projection as projection_module
-from noiselimit.noise.instance import flip_probabilities
-from noiselimit.noise.projection import project, random_directions, standardisation
+from noiselimit.noise import instance as projection_module
+from noiselimit.noise.instance import flip_probabilities, project, random_directions, standardisation
 
 NOISE = InstanceNoise(0.4)
 

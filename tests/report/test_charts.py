@@ -10,9 +10,7 @@ from drawn import SVG, number, of_class, points, tick_places
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.report.axes import HEIGHT, WIDTH
-from noiselimit.report.charts import Line, line_chart
-from noiselimit.report.histogram import Bars, histogram
+from noiselimit.report.charts import HEIGHT, WIDTH, Bars, Line, histogram, line_chart
 
 HOSTILE = "</title><script>alert('1')</script>&\"\x00\ud800"
 

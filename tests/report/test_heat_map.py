@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.report import Bars, heat_map, histogram
+from noiselimit.report import Bars
+from noiselimit.report import charts as heat_map
+from noiselimit.report import charts as histogram
 
 HOSTILE = "<script>alert(1)</script>&\x00"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from noiselimit.report.histogram import Bars, histogram, histogram_counts
+from noiselimit.report.charts import Bars, histogram, histogram_counts
 
 ROOT_2 = float(np.sqrt(2))
 

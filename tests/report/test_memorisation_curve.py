@@ -1,5 +1,5 @@
 from noiselimit.report import Report, RunLine
-from noiselimit.report.curves import curve_hint, memorisation_curve
+from noiselimit.report.charts import curve_hint, memorisation_curve
 from noiselimit.report.html import render
 
 

@@ -2,9 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from noiselimit.report.axes import HEIGHT, WIDTH
-from noiselimit.report.charts import Line, line_chart
-from noiselimit.report.panels import panels
+from noiselimit.report.charts import HEIGHT, WIDTH, Line, line_chart, panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from noiselimit.errors import InputError
-from noiselimit.report.pictures import data_uri
+from noiselimit.report.html import data_uri
 
 
 def decode(uri: str) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from noiselimit.report.scales import Scale, log_ticks, round_above, round_below, spread, ticks
+from noiselimit.report.charts import Scale, log_ticks, round_above, round_below, spread, ticks
 
 finite = st.floats(-1e6, 1e6)
 

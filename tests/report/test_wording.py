@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from noiselimit.report import RunLine
-from noiselimit.report.wording import DASH, decimal, legal, percent, plain, run_name, shorten
+from noiselimit.report.content import DASH, decimal, legal, percent, plain, run_name, shorten
 
 
 @pytest.mark.parametrize("write", [percent, decimal, plain])

@@ -7,9 +7,8 @@ import pytest
 
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
-from noiselimit.grids import grid
 from noiselimit.runs.folder import load_run
-from noiselimit.spec import RunSpec
+from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train
 
 SPEC = RunSpec("limit-l", epochs=2, noise="uniform:0.3")  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ import torch
 
 from noiselimit import InputError, RunSpec, load_run, train
 from noiselimit.data.examples import DataSet
-from noiselimit.runs import Run, write_run
-from noiselimit.runs.export import export_classifier
+from noiselimit.runs.folder import export_classifier, write_run
+from noiselimit.runs.run import Run
 
 
 @pytest.fixture(scope="module")

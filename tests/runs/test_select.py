@@ -1,6 +1,7 @@
 from noiselimit.noise import UniformNoise
-from noiselimit.runs import DataInfo, Run, choose
-from noiselimit.spec import RunSpec
+from noiselimit.runs.run import DataInfo, Run
+from noiselimit.runs.selection import choose
+from noiselimit.runs.spec import RunSpec
 
 INFO = DataInfo("d", ("a", "b"), (2,), (0.0,), (1.0,), 1.0)
 

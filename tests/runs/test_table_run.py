@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from noiselimit import InputError, RunSpec, load_run, train
+from noiselimit.data.catalogue import load_data, load_inputs
 from noiselimit.data.lazy import LazyInputs, View
-from noiselimit.data.sources import load_data
-from noiselimit.data.unlabelled import load_inputs
-from noiselimit.runs import Run
+from noiselimit.runs.run import Run
 
 COLOURS = ["grün", "", "blau"]
 

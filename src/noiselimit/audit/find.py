@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.issues import Audit, Steering, audit_probabilities
-from noiselimit.audit.words import missing_sentence
+from noiselimit.audit.issues import Audit, Steering, audit_probabilities, missing_sentence
 from noiselimit.errors import InputError, Notice
 
 if TYPE_CHECKING:
@@ -105,10 +104,10 @@ def _require_one_kind(inputs: Any, y: Any, labels: Any, pred_probs: Any, trainin
 def _audit_inputs(
     inputs: Any, y: Any, steering: Steering, *, fast: bool, plan: "AuditPlan | None", seed: Any, **how: Any
 ) -> Audit:
-    from noiselimit.audit.arrays import as_audited  # here, because torch takes its time to load
+    from noiselimit.audit.diagnostics import check_data
+    from noiselimit.audit.fit import judge
     from noiselimit.audit.plan import DEFAULT, FAST
-    from noiselimit.audit.sensible import check_data
-    from noiselimit.audit.train import judge
+    from noiselimit.audit.validation import as_audited
 
     if plan is not None and fast:
         raise InputError("plan and fast both say what to train: give one of them.")

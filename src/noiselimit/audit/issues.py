@@ -1,5 +1,6 @@
-"""From labels and probabilities to a table of all examples that says whose label is wrong."""
+"""How many labels are wrong, in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -7,9 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.amount import Amount, estimate_amount, gap_threshold
-from noiselimit.audit.chance import LEAST, agreement
-from noiselimit.audit.given import Given, check_labels, check_probabilities
+from noiselimit.audit.noise_rate import LEAST, Amount, agreement, estimate_amount, gap_threshold
 from noiselimit.audit.quality import (
     FARTHEST,
     NEVER,
@@ -23,8 +22,11 @@ from noiselimit.audit.quality import (
     rank_in_class,
     worst_first,
 )
+from noiselimit.audit.validation import Given, check_labels, check_probabilities
+from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, number
-from noiselimit.report.wording import percent
+from noiselimit.report.content import percent
+from noiselimit.runs.scores import roc_auc
 
 FEWEST = 50
 """Labels, of fewer of which nobody can tell chance from disorder."""
@@ -189,3 +191,88 @@ def _table(given: Given, quality: Quality, flags: Flags, there: Flags) -> pd.Dat
     if given.names is None:
         table["predicted_label"] = table["predicted_label"].astype("Int64" if not there.all() else np.int64)
     return table
+
+
+@dataclass(frozen=True)
+class Known:
+    """Counted among the examples that have a label."""
+
+    wrong: int
+    """Labels that are not the clean ones."""
+    found: int
+    """Of these, the flagged ones."""
+    gap_auc: float | None
+    """Area under the ROC curve of the gap; None where all labels are wrong or none is."""
+
+
+def find_known(audit: Audit, data: DataSet) -> Known | None:
+    """None where clean labels are not known."""
+    wrong = data.examples.wrong
+    if wrong is None:
+        return None
+    there = np.ones(len(wrong), bool)
+    there[audit.missing] = False
+    wrong = wrong[there]
+    flagged = audit.table["is_label_issue"].to_numpy(bool)[there]
+    gaps = audit.table["gap"].to_numpy(np.float64)[there]
+    return Known(int(wrong.sum()), int((wrong & flagged).sum()), roc_auc(gaps, wrong))
+
+
+MOST_NAMED = 10
+UNTOLD = "How many labels are wrong cannot be told."
+EXPLANATION = (
+    "The estimate counts labels that the predictions clearly contradict. The range starts at what is wrong "
+    "where the predictions are surest, as if all other disagreement came from classes that overlap; it ends "
+    "at every disagreement, as if the predictions were always right. Where classes overlap by nature, the "
+    "estimate and both ends of the range are too high."
+)
+
+
+def amount_sentence(amount: Amount) -> str:
+    """`About 123 of 1,000 labels (12.3 %) are wrong, plausibly between 8.0 % and 20.1 %.`"""
+    low, high = (share(end) for end in amount.interval)
+    if amount.wrong == 0:
+        return f"None of {amount.examples:,} labels seems to be wrong, plausibly up to {high} are."
+    verb = "is" if amount.wrong == 1 else "are"
+    return (
+        f"About {amount.wrong:,} of {amount.examples:,} labels ({share(amount.rate)}) {verb} wrong, "
+        f"plausibly between {low} and {high}."
+    )
+
+
+def flagged_sentence(audit: Audit, asked: str = "") -> str:
+    """`123 labels are flagged, from a gap of 0.97 on.` and what was not looked at.
+
+    `asked` is what a person said of how many to flag, such as `--budget 100`.
+    """
+    flagged = int(audit.table["is_label_issue"].sum())
+    many = "No label is" if not flagged else "1 label is" if flagged == 1 else f"{flagged:,} labels are"
+    why = f", as {asked} asks" if asked else ""
+    if audit.silent:
+        why = "; --budget N flags the N worst all the same"
+    since = f", from a gap of {audit.threshold:.2f} on" if flagged and audit.threshold <= FARTHEST else ""
+    return f"{many} flagged{why}{since}."
+
+
+def missing_sentence(rows: Sequence[int]) -> str:
+    """Which examples, by their rows, were not looked at; empty if all were."""
+    if not len(rows):
+        return ""
+    named = ", ".join(map(str, rows[:MOST_NAMED])) + (", …" if len(rows) > MOST_NAMED else "")
+    if len(rows) == 1:
+        return f"1 example has no label and was not audited: row {named}."
+    return f"{len(rows):,} examples have no label and were not audited: rows {named}."
+
+
+def known_sentence(known: Known, flagged: int) -> str:
+    """How right the audit is, where clean labels tell."""
+    text = (
+        f"By the clean labels {known.wrong:,} are wrong; "
+        f"of the flagged ones {known.found:,} are wrong and {flagged - known.found:,} right"
+    )
+    return f"{text}." if known.gap_auc is None else f"{text}; AUROC of the gap {known.gap_auc:.4f}."
+
+
+def share(value: float) -> str:
+    """A share in per cent, with a digit more where it is below one."""
+    return percent(value, 0 if value in (0, 1) else 1 if value >= 0.01 else 2)

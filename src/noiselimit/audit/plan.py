@@ -4,12 +4,95 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from noiselimit.audit.candidates import DEFAULT_RECIPES, FAST_RECIPES, Candidate, Recipe, Recipes
-from noiselimit.automatic import FEWEST_STEPS, fitting_batch_size, fitting_epochs, is_auto
 from noiselimit.data.examples import DataSet
-from noiselimit.grids import grid
 from noiselimit.networks import fitting_network
-from noiselimit.spec import RunSpec
+from noiselimit.runs.spec import RunSpec, grid
+
+BETAS = (3.0, 10.0, 30.0)
+"""What noisy validation labels choose the estimator's β from."""
+BATCHES = 16
+"""What an epoch is cut into, within these bounds."""
+SMALLEST_BATCH, LARGEST_BATCH = 32, 256
+MOST_BATCHES, LARGEST_OF_ALL = 800, 1024
+"""Many examples are cut into no more than so many batches, as long as these hold no more than that."""
+MOST_VALUES = 4096
+"""Larger inputs, pictures, never come in such batches: what networks make of them is larger still."""
+FEWEST_STEPS, MOST_STEPS = 150, 10_000
+"""What a training aims at, within these bounds: few examples make few steps of an epoch."""
+FEWEST_EPOCHS, USUAL_EPOCHS, MOST_EPOCHS = 8, 30, 60
+
+
+def is_auto(value: object) -> bool:
+    """Whether a setting is left to us; it may be anything, such as an array, which has no one comparison."""
+    return isinstance(value, str) and value == "auto"
+
+
+def fitting_batch_size(examples: int, values: int = 1) -> int:
+    """For so many training examples, of so many values each."""
+    usual = min(max(examples // BATCHES, SMALLEST_BATCH), LARGEST_BATCH)
+    return usual if values > MOST_VALUES else max(usual, min(examples // MOST_BATCHES, LARGEST_OF_ALL))
+
+
+def fitting_epochs(examples: int, batch_size: int) -> int:
+    """For so many training examples in batches of this size."""
+    steps = -(-examples // batch_size)
+    if steps * USUAL_EPOCHS < FEWEST_STEPS:
+        return min(FEWEST_STEPS // steps, MOST_EPOCHS)
+    return min(max(MOST_STEPS // steps, FEWEST_EPOCHS), USUAL_EPOCHS)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One method with one β; a method without β has None."""
+
+    method: str
+    beta: float | None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, and how long. Which of it counts is chosen by noisy validation."""
+
+    candidates: tuple[Candidate, ...]
+    share_of_epochs: float = 1.0
+    """Of those that the data's defaults say, or that fit their number."""
+
+
+LIMIT_L = Candidate("limit-l", 3.0)
+"""Of all methods it memorises least, but it is slow to learn while all classes are equally likely."""
+STARTED_L = Candidate("limit-l+init", 3.0)
+"""Starts from a CE run: nearly as good on easy pictures, and better by far where the former hardly learns."""
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """By the kind of network."""
+
+    simple: Recipe = Recipe((LIMIT_L, Candidate("limit-l", 10.0)))
+    """Features, and pictures like MNIST's: LIMIT-L learned from scratch on all that was tried, from 2 to 300
+    classes, so the number of classes is no reason for another recipe."""
+    pictures: Recipe = Recipe((LIMIT_L, STARTED_L), share_of_epochs=2 / 3)
+    """Pictures may be easy or hard, and nobody knows how somebody's own network learns: validation chooses.
+    The CE run comes on top, so all are shorter: else five folds would be quicker."""
+    residual: Recipe = Recipe((Candidate("limit-g+init", 1.0), Candidate("limit-l+init", 1.0)), 0.8)
+    """Networks for hard pictures, on which LIMIT-L does not learn from scratch in a few epochs, and
+    larger β holds learning back. Both share one CE run. results/detection-cifar10n.json has the figures."""
+
+    def fitting(self, network: str) -> Recipe:
+        """For a network of this name, which is not 'auto' any more."""
+        if network in ("linear", "mlp", "mnist-cnn"):
+            return self.simple
+        return self.residual if network.startswith("resnet-") else self.pictures
+
+
+DEFAULT_RECIPES = Recipes()
+FAST_RECIPES = Recipes(
+    simple=Recipe((LIMIT_L,), 2 / 3),
+    pictures=Recipe((STARTED_L,), 0.6),
+    residual=Recipe(DEFAULT_RECIPES.residual.candidates[:1], 0.55),
+)
+"""One run each, with its CE run in less than half the time of five folds, about. Nothing chooses here, so it
+is one that learns."""
 
 
 @dataclass(frozen=True)

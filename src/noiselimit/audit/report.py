@@ -1,32 +1,163 @@
 """From an audit to the page a person looks at."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.galleries import galleries
-from noiselimit.audit.inputs_used import inputs_used
-from noiselimit.audit.issues import Audit
-from noiselimit.audit.known import find_known
-from noiselimit.audit.quality import FARTHEST, Labels
-from noiselimit.audit.words import (
+from noiselimit.audit.issues import (
     EXPLANATION,
     UNTOLD,
+    Audit,
     amount_sentence,
+    find_known,
     flagged_sentence,
     known_sentence,
     missing_sentence,
 )
+from noiselimit.audit.quality import FARTHEST, Labels
 from noiselimit.data.examples import DataSet
+from noiselimit.data.tables import MISSING, Categorical, Numeric, Table
 from noiselimit.errors import InputError
-from noiselimit.report import AuditReport, Confusion, RunLine
-from noiselimit.report.heat_map import MOST_CLASSES
-from noiselimit.report.wording import run_name
-from noiselimit.run_report import describe as describe_run
-from noiselimit.run_report import differing_settings, readable, run_facts, run_line
-from noiselimit.runs import Run, choose
+from noiselimit.report import AuditReport, Confusion, Gallery, RunLine, Suspect
+from noiselimit.report.charts import MOST_CLASSES
+from noiselimit.report.content import run_name, shorten
+from noiselimit.report.runs import describe as describe_run
+from noiselimit.report.runs import differing_settings, readable, run_facts, run_line, shown
+from noiselimit.runs.run import Run
+from noiselimit.runs.selection import choose
+
+MOST_COLUMNS = 8
+LONGEST_TEXT = 60
+
+
+def row_columns(data: DataSet, row: int) -> list[tuple[str, str]]:
+    """(name, value) of the first MOST_COLUMNS columns of one row, then how many more there are."""
+    cells = _table_cells(data, row) if data.table is not None else _plain_cells(data, row)
+    columns = data.examples.inputs.shape[1] if data.table is None else len(data.table.columns)
+    shown = [
+        (shorten(name, LONGEST_TEXT), shorten(value, LONGEST_TEXT))
+        for name, value in islice(cells, MOST_COLUMNS)
+    ]
+    more = columns - len(shown)
+    return [*shown, ("…", f"{more} more")] if more > 0 else shown
+
+
+def _plain_cells(data: DataSet, row: int) -> Iterator[tuple[str, str]]:
+    for place, value in enumerate(data.examples.inputs[row]):
+        yield f"value {place}", f"{value:.5g}"
+
+
+def _table_cells(data: DataSet, row: int) -> Iterator[tuple[str, str]]:
+    """A column of names is several features, of which the one that is 1 says the name."""
+    assert data.table is not None
+    values, start = data.examples.inputs[row], 0
+    for column in data.table.columns:
+        if isinstance(column, Numeric):
+            yield column.name, f"{values[start]:.5g}"
+            start += 1
+        else:
+            end = start + len(column.categories)
+            held = [name for name, there in zip(column.categories, values[start:end], strict=True) if there]
+            yield column.name, "missing" if held == [MISSING] else ", ".join(held) or "–"
+            start = end
+
+
+def inputs_used(data: DataSet) -> str:
+    """`12 columns (9 of numbers, 3 of categories as 17 features)`, `pictures 3×48×40` or `64 numbers`."""
+    shape = data.examples.input_shape
+    if len(shape) > 1:
+        return f"pictures {'×'.join(map(str, shape))}"
+    return _many(shape[0], "number") if data.table is None else _columns(data.table)
+
+
+def _columns(table: Table) -> str:
+    categories = [len(column.categories) for column in table.columns if isinstance(column, Categorical)]
+    numbers = len(table.columns) - len(categories)
+    names = f"of categories as {_many(sum(categories), 'feature')}"
+    all_columns = _many(len(table.columns), "column")
+    if not categories:
+        return f"{all_columns} of numbers"
+    if not numbers:
+        return f"{all_columns} {names}"
+    return f"{all_columns} ({numbers:,} of numbers, {len(categories):,} {names})"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+MOST_GALLERIES = 12
+PICTURES_PER_GALLERY, ROWS_PER_GALLERY = 8, 5  # a line of a wide page
+LINES_OF_ALL = 2  # of the worst of all classes
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Every class has a gallery or is in one of the two lists."""
+
+    shown: Sequence[Gallery]
+    worst: Sequence[Suspect]
+    """Of all classes; none where one gallery shows them."""
+    others: Sequence[tuple[str, int]]
+    """Flagged labels of classes that have no gallery."""
+    unflagged: Sequence[str]
+
+
+def galleries(audit: Audit, data: DataSet, given: Labels, class_names: Sequence[str]) -> Found:
+    """Galleries by given class, most flagged first; where nothing is flagged, one of the largest gaps."""
+    gaps = audit.table["gap"].fillna(-1.0).to_numpy(dtype=np.float64)
+    flagged = np.flatnonzero(audit.table["is_label_issue"].to_numpy(dtype=bool))
+    flagged = flagged[np.argsort(-gaps[flagged], kind="stable")]
+    most = ROWS_PER_GALLERY if data.examples.inputs.ndim == 2 else PICTURES_PER_GALLERY
+    counts = np.bincount(given[flagged], minlength=len(class_names))
+    sizes = np.bincount(given[given >= 0], minlength=len(class_names))
+    order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
+    parts = [
+        (class_names[label], int(counts[label]), int(sizes[label]), flagged[given[flagged] == label])
+        for label in order[:MOST_GALLERIES]
+    ]
+    if not parts:
+        worst = np.argsort(-gaps, kind="stable")[: min(most, int(sizes.sum()))]
+        parts = [("The largest gaps", 0, int(sizes.sum()), worst)]
+    worst_of_all = flagged[: LINES_OF_ALL * most if len(parts) > 1 else 0]
+    rows = np.unique(np.concatenate([worst_of_all, *(part[-1][:most] for part in parts)]))
+    suspects = dict(zip(rows.tolist(), _suspects(audit, data, given, class_names, rows), strict=True))
+    return Found(
+        [
+            Gallery(name, count, size, [suspects[int(row)] for row in worst[:most]])
+            for name, count, size, worst in parts
+        ],
+        [suspects[int(row)] for row in worst_of_all],
+        [(class_names[label], int(counts[label])) for label in order[MOST_GALLERIES:]],
+        [name for name, count in zip(class_names, counts, strict=True) if not count],
+    )
+
+
+def _suspects(
+    audit: Audit, data: DataSet, given: Labels, class_names: Sequence[str], rows: Labels
+) -> list[Suspect]:
+    table, examples = audit.table.iloc[rows], data.examples
+    pictures = examples.inputs.ndim != 2
+    looks = shown(data, rows) if pictures else [{"columns": row_columns(data, row)} for row in rows.tolist()]
+    clean = examples.clean_labels
+    return [
+        Suspect(
+            row,
+            class_names[given[row]],
+            suggested if isinstance(suggested, str) else class_names[int(suggested)],
+            gap,
+            clean=None if clean is None else class_names[clean[row]],
+            name=None if examples.names is None else examples.names[row],
+            **look,
+        )
+        for row, suggested, gap, look in zip(
+            rows.tolist(), table["predicted_label"].tolist(), table["gap"].tolist(), looks, strict=True
+        )
+    ]
+
 
 MOST_CONFUSIONS = 20
 BESIDE_A_MATRIX = 8

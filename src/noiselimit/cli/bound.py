@@ -1,14 +1,90 @@
 """noiselimit bound: the paper's bounds as numbers, and Fig. 2."""
 
+import math
+import sys
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from noiselimit.cli import bound_options as option
-from noiselimit.cli.bound_answer import ROUNDING, answer
 from noiselimit.cli.options import Json
 from noiselimit.errors import InputError
+
+Classes = Annotated[int, typer.Option(metavar="K", help="Number of classes.")]
+Noise = Annotated[
+    float | None,
+    typer.Option("--noise", metavar="P", help="Probability that a label is one of the others, uniformly."),
+]
+Entropy = Annotated[
+    float | None,
+    typer.Option(
+        "--entropy", metavar="BITS", help="Instead of --noise: H(y|x), as noiselimit noise prints it."
+    ),
+]
+Bits = Annotated[
+    float, typer.Option("--bits", metavar="BITS", help="I(w;Y|X) per label: what the weights hold.")
+]
+TrainingError = Annotated[
+    float, typer.Option("--error", metavar="R", help="Training error on the given, noisy labels.")
+]
+SquareNorm = Annotated[
+    float, typer.Option("--square-norm", metavar="N", help="Mean of ‖μ‖², the gradient without noise.")
+]
+NoiseDeviation = Annotated[
+    float, typer.Option(metavar="S", help="Standard deviation of each component's noise.")
+]
+Dimension = Annotated[
+    int | None, typer.Option(metavar="D", help="Numbers in a gradient. [default: the number of classes]")
+]
+InputBits = Annotated[
+    float, typer.Option("--input-bits", metavar="BITS", help="I(w;X), of the whole training set.")
+]
+LabelBits = Annotated[
+    float, typer.Option("--label-bits", metavar="BITS", help="I(w;Y|X), of the whole training set.")
+]
+LossDeviation = Annotated[
+    float, typer.Option(metavar="S", help="The loss is S-sub-Gaussian; 0.5 for one in [0, 1].")
+]
+SeveralNoises = Annotated[
+    str, typer.Option("--noise", metavar="P,...", help="Probabilities of uniform noise.")
+]
+
+
+def noise_bits(probability: float | None, noise_entropy: float | None, classes: int) -> float:
+    """H(y|x) in bits, from the probability of uniform noise or given as such."""
+    from noiselimit.information import uniform_noise_entropy
+    from noiselimit.information.entropy import numbers
+
+    if (probability is None) == (noise_entropy is None):
+        raise InputError("the noise is needed as --noise or as --entropy, and not as both: give one of them.")
+    if noise_entropy is not None:
+        return float(numbers("noise_entropy", noise_entropy))
+    return float(uniform_noise_entropy(probability, classes))
+
+
+def most_bits(classes: int) -> float:
+    """What a label of k classes holds at most."""
+    from noiselimit.information.entropy import whole_numbers
+
+    return math.log2(whole_numbers("classes", classes, at_least=2))
+
+
+ROUNDING = 1e-12  # what is less came from subtracting equal numbers
+
+
+def answer(name: str, value: float, vacuous: str, facts: dict[str, Any], as_json: bool) -> None:
+    """The number alone on stdout; if it says nothing, why so on stderr."""
+    import json
+
+    value = value if value > ROUNDING else 0.0
+    if as_json:
+        finite = {key: None if fact == math.inf else fact for key, fact in {name: value, **facts}.items()}
+        print(json.dumps({**finite, "vacuous": bool(vacuous)}))
+        return
+    print(f"{value:.3g}" if value < 100 else f"{value:.0f}")
+    if vacuous:
+        print(f"vacuous: {vacuous}", file=sys.stderr)
+
 
 bound = typer.Typer(rich_markup_mode=None)
 
@@ -22,10 +98,10 @@ def _bound(context: typer.Context) -> None:
 
 @bound.command()
 def fano(
-    classes: option.Classes,
-    information: option.Bits,
-    probability: option.Noise = None,
-    noise_entropy: option.Entropy = None,
+    classes: Classes,
+    information: Bits,
+    probability: Noise = None,
+    noise_entropy: Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the least training error that memorised bits allow.
@@ -34,7 +110,7 @@ def fano(
     """
     from noiselimit.information import least_error
 
-    entropy = option.noise_bits(probability, noise_entropy, classes)
+    entropy = noise_bits(probability, noise_entropy, classes)
     error = least_error(entropy, information, classes)
     note = f"no error is implied, since a label holds {entropy:.3g} bits of noise" if error == 0 else ""
     facts = {"classes": classes, "noise_entropy": entropy, "bits": information}
@@ -43,10 +119,10 @@ def fano(
 
 @bound.command()
 def memorised(
-    classes: option.Classes,
-    error: option.TrainingError,
-    probability: option.Noise = None,
-    noise_entropy: option.Entropy = None,
+    classes: Classes,
+    error: TrainingError,
+    probability: Noise = None,
+    noise_entropy: Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the least bits that a training error implies.
@@ -56,7 +132,7 @@ def memorised(
     """
     from noiselimit.information import least_information
 
-    entropy = option.noise_bits(probability, noise_entropy, classes)
+    entropy = noise_bits(probability, noise_entropy, classes)
     found = least_information(entropy, error, classes)
     note = "such an error needs no memory" if found < ROUNDING else ""
     facts = {"classes": classes, "noise_entropy": entropy, "error": error}
@@ -65,14 +141,14 @@ def memorised(
 
 @bound.command()
 def capacity(
-    classes: option.Classes,
-    mean_square_norm: option.SquareNorm,
-    sigma: option.NoiseDeviation,
+    classes: Classes,
+    mean_square_norm: SquareNorm,
+    sigma: NoiseDeviation,
     distribution: Annotated[str, typer.Option(metavar="NAME", help="gaussian or laplace.")] = "gaussian",
     passes: Annotated[int, typer.Option(metavar="T", help="Passes over the data.")] = 1,
-    dimension: option.Dimension = None,
-    probability: option.Noise = None,
-    noise_entropy: option.Entropy = None,
+    dimension: Dimension = None,
+    probability: Noise = None,
+    noise_entropy: Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the most bits that noisy gradients can tell.
@@ -84,9 +160,9 @@ def capacity(
     if passes < 1:
         raise InputError(f"passes is {passes}: give a whole number ≥ 1.")
     if probability is None and noise_entropy is None:
-        entropy = option.most_bits(classes)
+        entropy = most_bits(classes)
     else:
-        entropy = option.noise_bits(probability, noise_entropy, classes)
+        entropy = noise_bits(probability, noise_entropy, classes)
     size = classes if dimension is None else dimension
     each = gradient_capacity(mean_square_norm, size, sigma, cast(Any, distribution))
     note = f"a label holds {entropy:.3g} bits at most" if passes * each >= entropy else ""
@@ -97,9 +173,9 @@ def capacity(
 @bound.command()
 def gap(
     examples: Annotated[int, typer.Option(metavar="N", help="Training examples.")],
-    input_information: option.InputBits,
-    label_information: option.LabelBits,
-    sigma: option.LossDeviation = 0.5,
+    input_information: InputBits,
+    label_information: LabelBits,
+    sigma: LossDeviation = 0.5,
     as_json: Json = False,
 ) -> None:
     """Print the largest gap between training and test loss.
@@ -118,8 +194,8 @@ def gap(
 @bound.command()
 def plot(
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, ending in .svg.")],
-    classes: option.Classes = 10,
-    probability: option.SeveralNoises = "0.2,0.4,0.6,0.8",
+    classes: Classes = 10,
+    probability: SeveralNoises = "0.2,0.4,0.6,0.8",
     as_json: Json = False,
 ) -> None:
     """Draw the least training error against memorised bits.
@@ -128,9 +204,9 @@ def plot(
     """
     import json
 
-    from noiselimit.cli.values import several
+    from noiselimit.cli.options import several
     from noiselimit.files import atomic_file
-    from noiselimit.report.fano_chart import fano_chart, fano_curve
+    from noiselimit.report.charts import fano_chart, fano_curve
 
     if out.suffix.lower() != ".svg":
         raise InputError(f"out is {out}: name a file that ends in .svg.")

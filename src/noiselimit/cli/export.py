@@ -22,8 +22,7 @@ def export(
     """
     import json
 
-    from noiselimit.runs import load_run
-    from noiselimit.runs.export import export_classifier
+    from noiselimit.runs.folder import export_classifier, load_run
 
     loaded = load_run(run)
     target = out or Path(f"{run.resolve().name}.safetensors")

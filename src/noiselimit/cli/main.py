@@ -12,17 +12,14 @@ import typer
 from typer.core import TyperGroup
 
 from noiselimit.cli.audit import audit
-from noiselimit.cli.bench import bench
 from noiselimit.cli.bound import bound
-from noiselimit.cli.complaints import parser_sentence, takes_place, with_typed_option
 from noiselimit.cli.demo import demo
+from noiselimit.cli.errors import parser_sentence, takes_place, with_typed_option
 from noiselimit.cli.export import export
-from noiselimit.cli.interrupted import INTERRUPTED, Ending, Interrupted, end
-from noiselimit.cli.last_words import drop, say_last
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
-from noiselimit.cli.reproduce import NamedCommands, reproduce
 from noiselimit.cli.show import show
+from noiselimit.cli.signals import INTERRUPTED, Ending, Interrupted, drop, end, say_last
 from noiselimit.cli.train import train
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.files import FULL
@@ -48,9 +45,7 @@ app = typer.Typer(
 )
 for command in (demo, audit, noise, train, show, predict, export):
     app.command()(command)
-app.add_typer(bench, name="bench", cls=_Commands)
 app.add_typer(bound, name="bound", cls=_Commands)
-app.add_typer(reproduce, name="reproduce", cls=NamedCommands)
 
 
 def _version(wanted: bool) -> None:

@@ -36,14 +36,13 @@ def predict(
     import json
     import sys
 
-    from noiselimit.cli.news import download_news
+    from noiselimit.cli.progress import download_news
+    from noiselimit.data.catalogue import load_unlabelled
     from noiselimit.data.reading import Reading
-    from noiselimit.data.unlabelled import load_unlabelled
     from noiselimit.errors import InputError
-    from noiselimit.files import atomic_file
-    from noiselimit.opening import name_for_libraries
-    from noiselimit.predictions import prediction_table
-    from noiselimit.runs import load_run
+    from noiselimit.files import atomic_file, name_for_libraries
+    from noiselimit.runs.folder import load_run
+    from noiselimit.runs.run import prediction_table
 
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")

@@ -8,7 +8,7 @@ import typer
 from noiselimit.cli.options import Json
 
 if TYPE_CHECKING:
-    from noiselimit.runs import Run
+    from noiselimit.runs.run import Run
 
 
 def show(
@@ -21,7 +21,7 @@ def show(
     import json
 
     from noiselimit.cli.tables import print_runs
-    from noiselimit.runs import load_run
+    from noiselimit.runs.folder import load_run
 
     loaded = [load_run(folder) for path in runs for folder in find_run_folders(path)]
     if as_json:
@@ -52,8 +52,8 @@ def _print_one(run: "Run") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from noiselimit.cli.console import say
-    from noiselimit.run_report import describe, readable
+    from noiselimit.cli.tables import say
+    from noiselimit.report.runs import describe, readable
 
     assert run.path is not None
     table = Table(box=None, pad_edge=False, show_header=False)

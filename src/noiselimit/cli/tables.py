@@ -1,15 +1,52 @@
 """Runs as a table on stdout."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noiselimit.cli.console import fits, say
+from noiselimit.errors import harmless
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+ENDLESS = 10_000  # columns: what does not fit is for the terminal to wrap, because cut numbers mislead
+
+
+def output_console(width: int | None = ENDLESS) -> "Console":
+    """A console on stdout that reads nothing as markup: names may contain brackets."""
+    from rich.console import Console
+
+    plain = bool(os.environ.get("NO_COLOR"))  # rich would still make text bold or dim
+    return Console(
+        color_system=None if plain else "auto", width=width, highlight=False, markup=False, emoji=False
+    )
+
+
+def fits(thing: "RenderableType") -> bool:
+    """Whether the thing is no wider than the terminal; a file or a pipe has room for everything."""
+    terminal = output_console(width=None)
+    return not terminal.is_terminal or output_console().measure(thing).maximum <= terminal.width
+
+
+def say(*things: "RenderableType") -> None:
+    """Print without the blanks that pad the ends of a table's lines."""
+    from rich.segment import Segment, Segments
+
+    console = output_console()
+    with console.capture() as captured:
+        for thing in things:
+            pieces = [
+                Segment(harmless(text), style, control) for text, style, control in console.render(thing)
+            ]
+            console.print(Segments(pieces), end="")  # names come from files, and may hold anything
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from noiselimit.runs import Run
+    from noiselimit.runs.run import Run
 
 NUMBERS = (  # headers narrow enough for a terminal of 80 columns
     "best\nepoch",
@@ -36,8 +73,8 @@ def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:
 
 def print_choice(runs: Sequence["Run"], report: Path) -> None:
     """The line below the table."""
-    from noiselimit.run_report import validation_kind
-    from noiselimit.runs import choose
+    from noiselimit.report.runs import validation_kind
+    from noiselimit.runs.selection import choose
 
     star = f"★ chosen by {validation_kind(runs)} validation labels. " if any(choose(runs)) else ""
     print(f"{star}Look at {report}")
@@ -46,9 +83,9 @@ def print_choice(runs: Sequence["Run"], report: Path) -> None:
 def _table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     from rich.table import Table
 
-    from noiselimit.report.wording import symbol
-    from noiselimit.run_report import describe, differing_settings, readable, validation_kind
-    from noiselimit.runs import choose
+    from noiselimit.report.content import symbol
+    from noiselimit.report.runs import describe, differing_settings, readable, validation_kind
+    from noiselimit.runs.selection import choose
 
     settings = differing_settings(runs)
     hyper = list(dict.fromkeys(name for run in runs for name in run.spec.hyper))

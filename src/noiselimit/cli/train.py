@@ -1,11 +1,14 @@
 """noiselimit train."""
 
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noiselimit.cli.config import read_config
+from noiselimit.cli.errors import read_config, refuse_two_files
 from noiselimit.cli.options import (
     Checkpoints,
     CleanLabel,
@@ -23,8 +26,120 @@ from noiselimit.cli.options import (
     Weight,
     names,
     numbers,
+    several,
 )
-from noiselimit.cli.resume import read_resume, remembered
+from noiselimit.errors import InputError
+from noiselimit.files import read_small_text, write_json
+
+
+def kept_runs(out: Path) -> str:
+    """What lies in the folder of runs, and what the same command makes of it."""
+    from noiselimit.engine.checkpoint_file import FOLDER, Malformed, read_entries
+    from noiselimit.errors import InputError
+
+    finished = {spec.parent.name for spec in out.glob("*/spec.json")}
+    epochs: dict[str, int] = {}
+    for path in (out / FOLDER).glob("epoch-*.safetensors"):
+        try:
+            entries = read_entries(path)
+        except (Malformed, InputError, OSError):
+            continue
+        for entry in entries.values():
+            if entry.folder not in finished:
+                epochs[entry.folder] = max(epochs.get(entry.folder, 0), entry.epoch)
+    return in_words(len(finished), sorted(epochs.values()))
+
+
+def in_words(finished: int, epochs: list[int]) -> str:
+    """So many runs have ended; others, in order, have come to these epochs."""
+    if not finished and not epochs:
+        return "nothing is kept yet, and the same command starts anew"
+    done = f"{finished} finished run{'' if finished == 1 else 's'}"
+    others = ("run" if not finished else "other") + ("" if len(epochs) == 1 else "s")
+    if not epochs:
+        kept, many = done, finished > 1
+    else:
+        many = epochs[0] < epochs[-1]
+        which = f"epochs {epochs[0]} to {epochs[-1]}" if many else f"epoch {epochs[0]}"
+        begun = f"{which} of {len(epochs)} {others}"
+        kept, many = (f"{done} and {begun}", True) if finished else (begun, many)
+    return f"{kept} {'are' if many else 'is'} kept, and the same command goes on"
+
+
+if TYPE_CHECKING:
+    from noiselimit.training import Progress
+
+FILE = ".command.json"
+FORMAT = 1
+_NOT_REMEMBERED = {"config", "resume", "out", "as_json", "quiet", "download"}
+"""Options that a file in the folder, which may come from anybody, does not say: it names no other file of
+options, no place to write to, and what was to be fetched was there when training began."""
+_CODE = ("network", "predictor_network", "predictor_features")
+"""Options whose values may be dotted paths, as `RunSpec` reads them."""
+
+
+def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
+    """Make what was typed then the command's defaults, before any other option is looked at."""
+    if folder is None:
+        return None
+    refuse_two_files(context)
+    from noiselimit.networks.module import is_dotted
+
+    if not (folder / FILE).is_file() and (folder.parent / FILE).is_file():
+        folder = folder.parent  # a run's own folder was named
+    path = folder / FILE
+    try:
+        content = json.loads(read_small_text(path))
+        typed, where, written = content["options"], content["folder"], content["format"]
+        known = {parameter.name for parameter in context.command.params} - _NOT_REMEMBERED
+        fitting = written == FORMAT and typed.keys() <= known
+        if not fitting or not all(isinstance(value, str | int | float) for value in (where, *typed.values())):
+            raise ValueError
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder} holds no unfinished training: give the --out folder of one that was interrupted."
+        ) from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise InputError(
+            f"{path} cannot be read, or another version wrote it: type the command again."
+        ) from None
+    if where != str(Path.cwd()):
+        raise InputError(
+            f"the training in {folder} was started in {where}: call --resume from there or, if that was "
+            "moved, type the command again."
+        )
+    if any(is_dotted(value) for name in _CODE if name in typed for value in several(name, str(typed[name]))):
+        raise InputError(f"the training in {folder} uses code of somebody's: type the command again.")
+    context.default_map = {**typed, "out": str(folder)}
+    return folder
+
+
+@contextmanager
+def remembered(
+    options: Mapping[str, Any], out: Path, progress: Callable[["Progress"], None]
+) -> Iterator[Callable[["Progress"], None]]:
+    """Yield a `progress` that notes the options in `out` once training has begun; they go with its end."""
+    noted = False
+
+    def hear(news: "Progress") -> None:
+        nonlocal noted
+        if not noted:
+            noted = True
+            with suppress(OSError, InputError):  # a full disk; the command can be typed again
+                write_json(out / FILE, _content(options))
+        progress(news)
+
+    yield hear
+    (out / FILE).unlink(missing_ok=True)
+
+
+def _content(options: Mapping[str, Any]) -> dict[str, Any]:
+    typed = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in options.items()
+        if value is not None and name not in _NOT_REMEMBERED
+    }
+    return {"format": FORMAT, "folder": str(Path.cwd()), "options": typed}
 
 
 def train(
@@ -157,18 +272,17 @@ def train(
     """
     import json
 
-    from noiselimit.checkpoints.interval import parse_interval
-    from noiselimit.cli.interrupted import telling
-    from noiselimit.cli.kept_runs import kept_runs
-    from noiselimit.cli.news import download_news, print_notes, training_news
+    from noiselimit.cli.options import columns, several
+    from noiselimit.cli.progress import download_news, print_notes, training_news
+    from noiselimit.cli.signals import telling
     from noiselimit.cli.tables import print_choice, print_runs
-    from noiselimit.cli.values import columns, several
+    from noiselimit.data.catalogue import load_data
     from noiselimit.data.reading import Reading
-    from noiselimit.data.sources import load_data
-    from noiselimit.grids import grid, refuse_idle
-    from noiselimit.locks import folder_lock
+    from noiselimit.engine.checkpoints import parse_interval
+    from noiselimit.files import folder_lock
     from noiselimit.report import write_report
-    from noiselimit.run_report import make_report, summary
+    from noiselimit.report.runs import make_report, summary
+    from noiselimit.runs.spec import grid, refuse_idle
     from noiselimit.training import train as train_runs
 
     typed = {

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from noiselimit.data.cifar import CIFAR10, find_version, read_cifar
-from noiselimit.data.cifar_download import download_cifar
+from noiselimit.data.cifar import CIFAR10, download_cifar, find_version, read_cifar
 from noiselimit.data.download import Progress, Published, download, has_digest
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.npz import UNREADABLE, read_arrays
+from noiselimit.data.reading import require_modest
 from noiselimit.data.safe_pickle import MOST_BYTES, plain_value
-from noiselimit.data.sizes import require_modest
 from noiselimit.errors import InputError
-from noiselimit.opening import open_regular
+from noiselimit.files import open_regular
 
 FOLDERS = ("cifar10n", "cifar-10n")
 CLEAN = "clean_label"

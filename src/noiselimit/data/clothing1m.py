@@ -11,14 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
-from noiselimit.data.bad_pictures import BadPictures, good_pictures, require_file, require_good_of_each
-from noiselimit.data.decoding import MARGIN, Cut, check_picture
 from noiselimit.data.examples import DataSet, Examples, make_examples
-from noiselimit.data.paths import Paths
-from noiselimit.data.pictures import PictureFiles
+from noiselimit.data.pictures import (
+    MARGIN,
+    BadPictures,
+    Cut,
+    Paths,
+    PictureFiles,
+    check_picture,
+    good_pictures,
+    require_file,
+    require_good_of_each,
+)
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
-from noiselimit.opening import open_regular
+from noiselimit.files import open_regular
 
 CATEGORIES = "category_names_eng.txt"
 TRAIN_KEYS = "noisy_train_key_list.txt"

@@ -1,11 +1,12 @@
-"""Fetching a published file: from the first mirror that has it whole, and never half of it."""
+"""Taking files out of an archive by their names, which keeps the rest of it from being anywhere."""
 
 import gzip
 import hashlib
 import shutil
+import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -13,8 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_file
-from noiselimit.opening import open_regular
+from noiselimit.files import atomic_file, open_regular
 
 PIECE = 2**20  # read in pieces, so that memory does not grow with what a server sends
 TIMEOUT = 30.0  # seconds without an answer
@@ -101,3 +101,28 @@ def _digest(stream: BinaryIO, like: str, most_bytes: int, unpacked: bool) -> str
     for _ in range(most_bytes // PIECE + 1):
         digest.update(source.read(PIECE))
     return digest.hexdigest()
+
+
+def extract(archive: BinaryIO, targets: Mapping[str, Path], most_bytes: int, source: str) -> None:
+    """Write each member of a .tar.gz that `targets` names to its path; other members are passed over.
+
+    `most_bytes` is the most that one member may have, and `source` names the archive in messages.
+    """
+    missing = dict(targets)
+    try:
+        with tarfile.open(fileobj=archive, mode="r:gz") as members:
+            for member in members:
+                if member.name in missing:
+                    _write(members, member, missing.pop(member.name), most_bytes)
+    except (tarfile.TarError, *DAMAGED) as error:
+        raise InputError(f"{source} cannot be unpacked ({error}); fetch it again.") from None
+    if missing:
+        raise InputError(f"{source} lacks {', '.join(missing)}; fetch it again.")
+
+
+def _write(members: tarfile.TarFile, member: tarfile.TarInfo, target: Path, most_bytes: int) -> None:
+    content = members.extractfile(member) if member.isreg() else None
+    if content is None or member.size > most_bytes:
+        raise tarfile.TarError(f"{member.name} is no file of at most {most_bytes:,} bytes")
+    with content, atomic_file(target) as temporary, temporary.open("wb") as file:
+        shutil.copyfileobj(content, file)

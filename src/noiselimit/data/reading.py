@@ -1,7 +1,12 @@
-"""What a user may say about how files are to be read; each format says what of it concerns it."""
+"""Columns of a table that a user wants left out."""
 
-from collections.abc import Collection
+import difflib
+import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pandas as pd
 
 from noiselimit.errors import InputError
 
@@ -48,3 +53,59 @@ class Reading:
                 option = field.name.replace("_", "-")
                 kind = "tables (CSV, Parquet)" if field.name in TABLES else "picture files (JPEG, PNG, …)"
                 raise InputError(f"{source}: --{option} is for {kind}, which these are not; leave it out.")
+
+
+ALWAYS = 2**30
+"""Bytes that any file may become."""
+GROWTH = 100
+"""Beyond that, at most so many times its own size; pictures of digits grow five times, tables ten."""
+
+MOST_COLUMNS = 100_000
+"""Of a table; each takes some 8 kB while the table is read, however little is in it."""
+
+
+def require_modest(path: Path, declared: int) -> None:
+    """Refuse a file that says it would take that many bytes, before any of them is allocated."""
+    size = os.stat(path).st_size
+    if declared > max(ALWAYS, GROWTH * size):
+        raise InputError(
+            f"{path}: its {size:,} bytes would become {declared:,} in memory, more than {GROWTH} times as "
+            "many and than 1 GiB; if they are no mistake, save them without compression."
+        )
+
+
+def require_few_columns(path: Path, count: int) -> None:
+    """Refuse a table that has more columns than can be read in little memory."""
+    if count > MOST_COLUMNS:
+        raise InputError(
+            f"{path}: the table has more than {MOST_COLUMNS:,} columns; keep those that matter, or give the "
+            "numbers as an .npz file."
+        )
+
+
+def without_ignored(frame: pd.DataFrame, reading: Reading, path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """The columns that are not to be ignored, and a note on the others."""
+    if not reading.ignore:
+        return frame, []
+    used = {"label": reading.label or "label", "clean-label": reading.clean_label, "weight": reading.weight}
+    others = [name for name in frame.columns if name not in used.values()]
+    for name in reading.ignore:
+        option = next((option for option, column in used.items() if column == name), None)
+        if option is not None:
+            raise InputError(
+                f"{path}: --ignore names '{name}', the column of --{option}; leave it out of --ignore."
+            )
+        if name not in frame.columns:
+            raise no_column(path, "ignore", name, others)
+    if not set(others) - set(reading.ignore):
+        raise InputError(f"{path}: --ignore leaves no column of inputs; name fewer.")
+    names = [name for name in frame.columns if name in reading.ignore]
+    return frame.drop(columns=names), [f"{path}: left out, as asked: {', '.join(map(repr, names))}."]
+
+
+def no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
+    """The error for a column that an option names and the file lacks, with the nearest one suggested."""
+    close = difflib.get_close_matches(name, others, n=1)
+    remedy = f"did you mean --{option} {close[0]}?" if close else f"name one with --{option}."
+    shown = ", ".join(others[:20]) + (", …" if len(others) > 20 else "")
+    return InputError(f"{path}: there is no column '{name}' but {shown or 'no other'}; {remedy}")

@@ -1,10 +1,13 @@
-"""What a network is to the rest of the package: an ordinary module that returns (logits, features)."""
+"""Torch's own generator, which layers draw from when they are created: borrowed, and given back as it was."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, nn, relu
 
 from noiselimit.errors import InputError
 
@@ -65,3 +68,43 @@ def feature_count(body: nn.Module, input_shape: tuple[int, ...]) -> int:
 def in_float32(features: Tensor) -> Tensor:
     """What a last layer sees: logits need more digits than the bfloat16 that layers before it may use."""
     return features.to(torch.promote_types(features.dtype, torch.float32))
+
+
+def normalised(norm: nn.Module, x: Tensor, shortcut: Tensor | None = None) -> Tensor:
+    """relu(norm(x) + shortcut). Layers other than torch's own take both with them."""
+    if type(norm) is not nn.BatchNorm2d:
+        fused: Any = norm
+        out: Tensor = fused(x, shortcut, relu=True)
+        return out
+    normal: Tensor = norm(x)
+    return relu(normal if shortcut is None else normal + shortcut)
+
+
+HEADS = ("head", "fc")
+
+
+def head_of(network: nn.Module) -> nn.Linear | None:
+    """The network's last layer, if it is named as it should be."""
+    for name in HEADS:
+        head = getattr(network, name, None)
+        if isinstance(head, nn.Linear):
+            return head
+    return None
+
+
+def remove_head_bias(network: nn.Module) -> None:
+    """Leave logits that are products of weights and features alone."""
+    head = head_of(network)
+    assert head is not None
+    head.bias = None  # type: ignore[assignment]
+
+
+_TURN = threading.Lock()  # the generator belongs to the whole process, and blocks are built in threads
+
+
+@contextmanager
+def seeded_generator(seed: int) -> Iterator[None]:
+    """Whatever is created in here is drawn from this seed, whatever other threads create meanwhile."""
+    with _TURN, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield

@@ -9,11 +9,11 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
-from noiselimit.data.labels import as_text
+from noiselimit.data.arrays import as_text
 from noiselimit.errors import InputError
+from noiselimit.files import read_bytes
 from noiselimit.networks.dropout import without_draws
-from noiselimit.networks.head import HEADS
-from noiselimit.opening import read_bytes
+from noiselimit.networks.network import HEADS
 
 _PICKLES = {".pth", ".pt", ".bin", ".ckpt", ".pkl", ".pickle", ".tar"}
 

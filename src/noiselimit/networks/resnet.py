@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from noiselimit.networks.dropout import Dropout
-from noiselimit.networks.network import Network, in_float32
-from noiselimit.networks.normalised import normalised
+from noiselimit.networks.network import Network, in_float32, normalised
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:

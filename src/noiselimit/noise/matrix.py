@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.npy import read_npy
+from noiselimit.data.npz import read_npy
 from noiselimit.errors import InputError
+from noiselimit.files import open_regular, read_small_text
 from noiselimit.noise.base import ClassNoise, Matrix
-from noiselimit.opening import open_regular, read_small_text
 
 TOLERANCE = 1e-6  # of a row's sum, for each class: more than rounding to six digits can amount to
 

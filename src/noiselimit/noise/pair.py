@@ -2,14 +2,105 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self, cast, final
 
 import numpy as np
 
-from noiselimit.errors import InputError
-from noiselimit.noise.base import ClassNoise, Matrix
-from noiselimit.noise.pairs import Pairs, as_number, check_pairs, find_classes, parse_pairs
-from noiselimit.noise.probability import check_probability
+from noiselimit.errors import InputError, unknown
+from noiselimit.noise.base import ClassNoise, Matrix, check_probability
+
+Pairs = tuple[tuple[str, float], ...]  # ('a>b', probability), sorted
+
+
+def parse_pairs(text: str) -> list[tuple[str, float]]:
+    """'a>b:0.4;c>d:0.2' → [('a>b', 0.4), ('c>d', 0.2)].
+
+    What follows a pair's last colon is its probability, and only a semicolon after one ends the pair.
+    """
+    pairs: list[tuple[str, float]] = []
+    unfinished = ""
+    for piece in text.split(";"):
+        unfinished += piece
+        names, _, number = unfinished.rpartition(":")
+        probability = as_number(number)
+        if names and probability is not None:
+            pairs.append((names, probability))
+            unfinished = ""
+        elif unfinished.strip():
+            unfinished += ";"
+    rest = unfinished.removesuffix(";").strip()
+    if rest or not pairs:
+        raise InputError(
+            f"pair noise '{rest}' does not end in a colon and a probability; write pair:0.4 for CIFAR-10's "
+            "pairs, or classes by name as in 'pair:cat>dog:0.4;bird>airplane:0.2'."
+        )
+    return pairs
+
+
+def check_pairs(values: Any) -> Pairs:
+    """Pairs from a mapping {'a>b': p} or from (text, p) items, each once and in one spelling."""
+    try:
+        items = [(text, p) for text, p in (values.items() if isinstance(values, Mapping) else values)]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"pair noise {values!r} is not possible; give a mapping such as {{'cat>dog': 0.4}}."
+        ) from None
+    if not items:
+        raise InputError("pair noise has no pairs; give some, such as {'cat>dog': 0.4}.")
+    checked: dict[str, float] = {}
+    for text, probability in items:
+        if not isinstance(text, str) or not _readings(text):
+            raise InputError(f"pair noise '{text}' names no two classes; write them as in 'cat>dog'.")
+        if not isinstance(probability, Real) or not 0 <= float(probability) <= 1:  # false for NaN too
+            raise InputError(
+                f"pair noise '{text}' has the probability {probability}; give a number from 0 to 1."
+            )
+        if (pair := _one_spelling(text)) in checked:
+            raise InputError(f"pair noise has '{pair}' twice; give it one probability.")
+        checked[pair] = float(probability) + 0.0  # no negative zero: a run's hash covers the spelling
+    return tuple(sorted(checked.items()))
+
+
+def find_classes(text: str, class_names: Sequence[str]) -> tuple[int, int]:
+    """The numbers of the classes in 'a>b', whichever '>' makes both sides names of classes."""
+    number = {name: position for position, name in enumerate(class_names)}
+    readings = _readings(text)
+    possible = [both for both in readings if both[0] in number and both[1] in number]
+    if len(possible) > 1:
+        ways = " or ".join(f"'{source}' to '{target}'" for source, target in possible)
+        raise InputError(f"pair noise '{text}' may mean {ways}; rename a class or give matrix:FILE.")
+    if not possible:
+        likeliest = max(readings, key=lambda both: (both[0] in number) + (both[1] in number))
+        wrong = next(name for name in likeliest if name not in number)
+        # A class does not become itself, so the other side's name is no suggestion.
+        raise unknown("class of pair noise", wrong, [name for name in class_names if name not in likeliest])
+    source, target = possible[0]
+    if source == target:
+        raise InputError(f"pair noise '{text}' leads from a class to itself; name another target.")
+    return number[source], number[target]
+
+
+def as_number(text: str) -> float | None:
+    """The number that the text spells, if it does."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _readings(text: str) -> list[tuple[str, str]]:
+    """Every way to cut the text at a '>' that leaves something on both sides."""
+    places = [place for place, letter in enumerate(text) if letter == ">"]
+    cuts = [(text[:place].strip(), text[place + 1 :].strip()) for place in places]
+    return [(source, target) for source, target in cuts if source and target]
+
+
+def _one_spelling(text: str) -> str:
+    """Without blanks around the '>' where there is one way to read it: a run's hash covers the spelling."""
+    readings = _readings(text)
+    return ">".join(readings[0]) if len(readings) == 1 else text.strip()
+
 
 CIFAR10_PAIRS = ("bird>airplane", "cat>dog", "deer>horse", "truck>automobile")
 ROUNDING = 1e-9  # by which the probabilities of several targets may exceed 1

@@ -6,8 +6,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from noiselimit.noise.base import ClassNoise, Matrix
-from noiselimit.noise.probability import ProbabilityNoise
+from noiselimit.noise.base import ClassNoise, Matrix, ProbabilityNoise
 
 
 @final

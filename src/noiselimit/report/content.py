@@ -1,7 +1,10 @@
-"""What a report shows, as plain frozen values: no trainer, no torch, nothing left to compute."""
+"""The result in one sentence, made from the runs."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
@@ -102,3 +105,168 @@ class Report:
         for name, gaps in (("gaps_right", self.gaps_right), ("gaps_wrong", self.gaps_wrong)):
             if gaps is not None and gaps.ndim != 1:
                 raise InputError(f"{name} has shape {list(gaps.shape)}: pass one gap per example, shape [n].")
+
+
+DASH = "–"
+SPACE = "\u00a0"
+_SYMBOLS = {"beta": "β", "sigma": "σ", "penalty": "λ"}
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def known(value: float | None) -> float | None:
+    """The value, or None if it is missing, NaN or infinite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """0.981 → `98.1 %` (with a space that does not break); an en dash if the value is not known."""
+    value = known(value)
+    return DASH if value is None else f"{100 * value:.{digits}f}{SPACE}%"
+
+
+def decimal(value: float | None, digits: int = 3) -> str:
+    """0.9991 → `0.999`; an en dash if the value is not known."""
+    value = known(value)
+    return DASH if value is None else f"{value:.{digits}f}"
+
+
+def plain(value: float | None) -> str:
+    """10.0 → `10`, 0.001 → `0.001`; an en dash if the value is not known."""
+    value = known(value)
+    return DASH if value is None else f"{value:g}"
+
+
+def symbol(hyper: str) -> str:
+    """The letter of a hyper-parameter where it has one (β), or its name in words."""
+    return _SYMBOLS.get(hyper, hyper.replace("_", " "))
+
+
+def run_name(run: RunLine, seed: bool = False, joined: str = ", ") -> str:
+    """`limit-l, β 10` and, if asked, `, seed 0`; `joined` stands between the method and what follows."""
+    parts = [f"{symbol(name)}{SPACE}{plain(value)}" for name, value in run.hyper.items()]
+    parts += [f"{symbol(name)}{SPACE}{value}" for name, value in run.settings.items()]
+    if seed:
+        parts.append(f"seed{SPACE}{run.seed}")
+    return joined.join([run.method, ", ".join(parts)]) if parts else run.method
+
+
+def shorten(text: str, most: int) -> str:
+    """At most `most` characters, the last one an ellipsis if something was cut."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def legal(text: str) -> str:
+    """The text with characters that neither XML nor UTF-8 can carry replaced by �."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Labels that were given as one class and belong to another."""
+
+    given: str
+    right: str
+    labels: float
+    """How many, estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """The most suspicious examples of one given class."""
+
+    heading: str
+    flagged: int
+    """Labels of the class that are flagged."""
+    examples: int
+    """All of the class."""
+    suspects: Sequence[Suspect]
+    """Worst first."""
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """Everything on the page, from top to bottom."""
+
+    title: str
+    sentence: str
+    """How many labels are wrong, in words."""
+    flagged: str
+    """How many labels are flagged and why so many, in words."""
+    explanation: str
+    """What the estimate and its interval mean; empty where there is none."""
+    class_names: Sequence[str]
+    transition: npt.NDArray[np.floating] | None
+    """P(given | right) [C right, C given]; None where there are too many classes to draw, or no estimate."""
+    confusions: Sequence[Confusion]
+    """The largest, largest first."""
+    gaps_kept: npt.NDArray[np.floating]
+    """Gaps [n] of the labels that are not flagged."""
+    gaps_flagged: npt.NDArray[np.floating]
+    """Gaps [m] of those that are."""
+    threshold: float
+    """The gap from which on labels are flagged; above √2 if none is."""
+    galleries: Sequence[Gallery]
+    """By given class, the one with most flagged labels first."""
+    warning: str = ""
+    """Why the page is not to be trusted, if so."""
+    worst: Sequence[Suspect] = ()
+    """The most suspicious of all classes, worst first; none where one gallery shows them already."""
+    other_classes: Sequence[tuple[str, int]] = ()
+    """Classes with flagged labels that have no gallery, and how many are flagged."""
+    unflagged_classes: Sequence[str] = ()
+    """Classes without a flagged label."""
+    runs: Sequence[RunLine] = ()
+    """Those whose learning curves are drawn."""
+    clean_test: bool = False
+    """Whether their test labels are known to be clean."""
+    wrong_share: float | None = None
+    """The estimated share of wrong labels, a line in the chart of training accuracy; None where none is."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What was run."""
+
+
+def result_sentence(
+    runs: Sequence[RunLine], wrong_share: float | None = None, *, clean_test: bool = True
+) -> str:
+    """`With 40 % wrong training labels, limit-l at β 10 reaches 98.1 % ...; cross-entropy ends at 67.2 %.`
+
+    The runs are on one problem. Over several seeds it gives means: of the chosen runs that differ from the
+    first chosen one in the seed only, and of the cross-entropy runs of its settings (or else of their first).
+    """
+    chosen = [run for run in runs if run.chosen]
+    chosen = [run for run in chosen if run_name(run) == run_name(chosen[0])]
+    reached = _known_of([run.test_accuracy for run in chosen])
+    ended = _known_of([run.last_test_accuracy for run in _baseline(runs, chosen)])
+    labels = "clean test labels" if clean_test else "the test labels"
+    clauses = []
+    if chosen and reached:
+        name = "cross-entropy" if chosen[0].method == BASELINE else run_name(chosen[0], joined=" at ")
+        clauses.append(f"{name} reaches {percent(fmean(reached))} on {labels}{_over(reached)}")
+    elif chosen:
+        clauses.append(f"validation chose {run_name(chosen[0], seed=True)}")
+    if ended:
+        subject = "its last epoch" if chosen and chosen[0].method == BASELINE and reached else "cross-entropy"
+        clauses.append(f"{subject} ends at {percent(fmean(ended))}{_over(ended)}")
+    if not clauses:
+        clauses.append("1 run was trained" if len(runs) == 1 else f"{len(runs)} runs were trained")
+    share = known(wrong_share)
+    start = "" if share is None else f"With {percent(share, 0)} wrong training labels, "
+    text = start + "; ".join(clauses) + "."
+    return text[0].upper() + text[1:]
+
+
+def _baseline(runs: Sequence[RunLine], chosen: Sequence[RunLine]) -> list[RunLine]:
+    baseline = [run for run in runs if run.method == BASELINE]
+    for model in (*chosen[:1], *baseline[:1]):
+        alike = [run for run in baseline if run.settings == model.settings]
+        if alike:
+            return alike
+    return []
+
+
+def _known_of(values: Sequence[float | None]) -> list[float]:
+    return [value for value in map(known, values) if value is not None]
+
+
+def _over(values: Sequence[float]) -> str:
+    return f" (mean of {len(values)} runs)" if len(values) > 1 else ""

@@ -1,22 +1,157 @@
 """The report as one HTML page that needs no network and no script."""
 
+import base64
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
+from PIL import Image
 
+from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
-from noiselimit.report.audit_content import AuditReport
-from noiselimit.report.audit_html import render_audit
-from noiselimit.report.cards import card
-from noiselimit.report.content import Report, RunLine, Suspect
-from noiselimit.report.curves import all_curves, curve_hint
-from noiselimit.report.histogram import Bars, histogram
-from noiselimit.report.pages import GAP_SPAN, fill
-from noiselimit.report.wording import DASH, decimal, known, percent, plain, run_name, symbol
+from noiselimit.report.charts import Bars, all_curves, curve_hint, heat_map, histogram
+from noiselimit.report.content import (
+    DASH,
+    AuditReport,
+    Report,
+    RunLine,
+    Suspect,
+    decimal,
+    known,
+    legal,
+    percent,
+    plain,
+    run_name,
+    shorten,
+    symbol,
+)
+
+GAP_SPAN = (0.0, 2**0.5)
+
+
+def fill(template: str, **values: Any) -> str:
+    """The page of a template of this folder: what is not Markup is escaped, the style sheets are added."""
+    environment = Environment(
+        loader=FunctionLoader(_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,  # of the parts that a template includes
+    )
+    style = Markup(_file("chart.css") + _file("style.css"))
+    return legal(environment.get_template(template).render(style=style, **values))
+
+
+def _file(name: str) -> str:
+    return files("noiselimit.report").joinpath(name).read_text("utf-8")
+
+
+_LONGEST_SIDE = 160
+
+
+def data_uri(image: npt.NDArray[np.generic]) -> str:
+    """PNG data URI of a picture [H, W] or [C, H, W], C being 1 (grey) or 3 (red, green, blue).
+
+    uint8 is taken as it is. Floats in [0, 1] are multiplied by 255; other numbers, such as normalised
+    inputs, are stretched from their least to their greatest. NaN is black. Pictures with a side longer
+    than 160 pixels are reduced; small ones keep their pixels, and the style sheet enlarges them.
+    """
+    picture = Image.fromarray(pixels(image))
+    picture.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+    buffer = io.BytesIO()
+    picture.save(buffer, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def pixels(image: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+    """uint8 array [H, W] or [H, W, 3]."""
+    array = image[None] if image.ndim == 2 else image
+    if array.ndim != 3 or array.shape[0] not in (1, 3) or 0 in array.shape:
+        raise InputError(f"a picture has shape {list(image.shape)}: pass [H, W], [1, H, W] or [3, H, W].")
+    values = array if array.dtype == np.uint8 else _to_bytes(array.astype(np.float64))
+    grey_or_colour = values[0] if values.shape[0] == 1 else np.moveaxis(values, 0, -1)
+    return np.ascontiguousarray(grey_or_colour, dtype=np.uint8)
+
+
+def _to_bytes(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if low < 0.0 or high > 1.0:
+        values = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    return np.rint(255 * np.clip(np.nan_to_num(values, nan=0.0), 0.0, 1.0)).astype(np.uint8)
+
+
+_PIXELATED_UP_TO = 64
+_LONGEST_VALUES = 160
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the template needs to show a suspect."""
+
+    suspect: Suspect
+    picture: str | None
+    small: bool
+    values: str
+    gap: str
+
+
+def card(suspect: Suspect) -> Card:
+    """The suspect ready to be shown."""
+    image = suspect.image
+    return Card(
+        suspect,
+        None if image is None else data_uri(image),
+        image is not None and max(image.shape[-2:]) <= _PIXELATED_UP_TO,
+        shorten(suspect.values or "", _LONGEST_VALUES),
+        decimal(suspect.gap),
+    )
+
+
+def render_audit(report: AuditReport) -> str:
+    """The page. Every text that came from data is escaped; the same report gives the same page."""
+    training = Report("", "", runs=report.runs, clean_test=report.clean_test, wrong_share=report.wrong_share)
+    return fill(
+        "audit.html",
+        report=report,
+        matrix=None if report.transition is None else Markup(heat_map(report.transition, report.class_names)),
+        wide=len(report.class_names) > 12,
+        confusions=[(c.given, c.right, _about(c.labels)) for c in report.confusions],
+        gap=Markup(_audit_gap(report)),
+        worst=[card(suspect) for suspect in report.worst],
+        galleries=[
+            (gallery, [card(suspect) for suspect in gallery.suspects]) for gallery in report.galleries
+        ],
+        curves=[(curve.heading, Markup(curve.svg)) for curve in all_curves(training)],
+        curve_hint=curve_hint(training),
+    )
+
+
+def _about(labels: float) -> str:
+    return f"{labels:,.0f}" if labels >= 0.5 else "< 1"
+
+
+def _audit_gap(report: AuditReport) -> str:
+    bars = [
+        Bars(f"not flagged: {report.gaps_kept.size:,}", report.gaps_kept, "right"),
+        Bars(f"flagged: {report.gaps_flagged.size:,}", report.gaps_flagged, "wrong"),
+    ]
+    return histogram(
+        bars,
+        title="Histogram of the gap",
+        x_label="gap",
+        y_label="examples",
+        span=GAP_SPAN,
+        threshold=(report.threshold, f"threshold {decimal(report.threshold, 2)}"),
+    )
 
 
 def write_report(path: Path, report: Report | AuditReport) -> None:

@@ -1,36 +1,146 @@
-"""A run as a folder: written whole or not at all, and read without executing anything.
-
-spec.json            what was trained (RunSpec)
-data.json            what the networks expect of inputs: shape, class names, standardisation, table
-history.jsonl        one line per epoch
-metrics.json         the outcome
-weights.safetensors  best-epoch weights, names prefixed by classifier. and predictor.
-outputs.parquet      one row per example
-averaged.safetensors mean probabilities over the second half of the epochs, where they were asked for
-"""
+"""The classifier alone, for use without noiselimit."""
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow
 import safetensors
 import safetensors.torch
 from torch import Tensor
 
 from noiselimit.data.parquet import DAMAGED, read_parquet
+from noiselimit.data.tables import Table
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_folder, json_text
-from noiselimit.finite import finite_json
-from noiselimit.networks.dotted import canonical, is_dotted
-from noiselimit.opening import name_for_libraries, read_small_text, require_regular
-from noiselimit.runs.averaged import BAD_TENSORS, write_averaged
-from noiselimit.runs.outputs import checked_outputs
+from noiselimit.files import (
+    atomic_file,
+    atomic_folder,
+    finite_json,
+    json_text,
+    name_for_libraries,
+    read_small_text,
+    require_regular,
+)
+from noiselimit.networks.dropout import without_draws
+from noiselimit.networks.module import canonical, is_dotted
+from noiselimit.runs.result import BAD_TENSORS, write_averaged
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
-from noiselimit.runs.told import data_info, whole_history, whole_metrics
-from noiselimit.spec import RunSpec
+from noiselimit.runs.spec import FLOAT32, RunSpec
+
+NUMBERS = {
+    "best_epoch",
+    "last_epoch",
+    "validation_accuracy",
+    "validation_loss",
+    "test_accuracy",
+    "last_test_accuracy",
+    "memorised_wrong_labels",
+    "gap_auc",
+    "train_examples",
+    "validation_examples",
+    "test_examples",
+    "wrong_labels",
+    "cohort_seconds",
+}
+WHOLE = {"best_epoch", "last_epoch", "train_examples", "validation_examples", "test_examples"}
+LATER = {"last_gap_auc", "memorised_bits", "noise_entropy", "capacity_bits"}  # which older runs lack
+OTHERS = {"status": str, "failure": str | None, "device": str, "versions": dict}
+"""What tables, reports and the choice among runs read of the metrics; a run without them was altered."""
+
+
+def whole_metrics(metrics: Mapping[str, Any], hyper: Mapping[str, float]) -> bool:
+    """Whether everything is there, of its type, that is read of the metrics of such a run."""
+    return (
+        metrics.keys() >= NUMBERS | OTHERS.keys()
+        and all(isinstance(metrics.get(name), int | float | None) for name in NUMBERS | LATER)
+        and all(type(metrics[name]) is int and metrics[name] >= 0 for name in WHOLE)
+        and all(isinstance(metrics[name], kind) for name, kind in OTHERS.items())
+        and metrics["best_epoch"] <= metrics["last_epoch"]
+        and metrics.get("noise_entropy_source") in (None, "noise", "predictor")
+        and (metrics.get("noise_entropy") is None or metrics.get("noise_entropy_source") is not None)
+        and (metrics.get("capacity_bits") is None or "sigma" in hyper)
+    )
+
+
+def whole_history(lines: Sequence[Any]) -> bool:
+    """Whether there is a line of numbers for every epoch."""
+    return all(
+        isinstance(line, dict)
+        and all(isinstance(value, int | float | None) for value in line.values())
+        and line.get("epoch") == number
+        for number, line in enumerate(lines, 1)
+    )
+
+
+def data_info(value: Mapping[str, Any]) -> DataInfo:
+    """What data.json says; a KeyError, TypeError or ValueError where no run can have written it."""
+    if not isinstance(value["class_names"], list):
+        raise TypeError("class names are a list")
+    info = DataInfo(
+        name=str(value["name"]),
+        class_names=tuple(value["class_names"]),
+        input_shape=tuple(int(side) for side in value["input_shape"]),
+        mean=tuple(float(number) for number in value["mean"]),
+        std=tuple(float(number) for number in value["std"]),
+        highest=float(value["highest"]),
+        table=Table.from_json(value["table"]) if "table" in value else None,
+        notes=tuple(str(note) for note in value.get("notes", ())),
+        resize=int(value["resize"]) if "resize" in value else None,
+    )
+    if not all(isinstance(name, str) and name for name in info.class_names):
+        raise TypeError("class names are texts")
+    if len(info.input_shape) not in (1, 3) or min(info.input_shape) < 1:
+        raise ValueError("inputs are vectors or pictures")
+    features = info.table.features if info.table else info.input_shape[0]
+    if (
+        len(set(info.class_names)) != len(info.class_names)
+        or len(info.class_names) < 2
+        or not len(info.mean) == len(info.std) == info.input_shape[0] == features
+        or not all(0 < std < FLOAT32 for std in info.std)
+        or not all(abs(number) < FLOAT32 for number in (*info.mean, info.highest))
+        or (info.resize is not None and info.resize < max(info.input_shape[1:], default=0))
+    ):
+        raise ValueError("classes, inputs or their scale are not possible")
+    return info
+
+
+LABELS = ("given_label", "clean_label", "predicted_label", "suggested_label")
+SCORES = ("predicted_probability", "gap", "label_quality", "suggested_probability")
+PARTS = {"train", "validation", "test"}
+
+
+def checked_outputs(content: pyarrow.Table, classes: int) -> pd.DataFrame | None:
+    """The table as it was written; None where a run on so many classes cannot have written it."""
+    names = content.column_names
+    wanted = {"index", "part", *LABELS, *SCORES}
+    if not wanted <= set(names) <= wanted | {"name"} or len(set(names)) < len(names):
+        return None
+    numbers = dict.fromkeys(("index", *LABELS), pyarrow.types.is_integer)
+    numbers |= dict.fromkeys(SCORES, pyarrow.types.is_floating)
+    texts = {name for name in ("part", "name") if name in names}
+    if not all(test(content.schema.field(name).type) for name, test in numbers.items()) or not all(
+        pyarrow.types.is_string(content.schema.field(name).type)
+        or pyarrow.types.is_large_string(content.schema.field(name).type)
+        for name in texts
+    ):
+        return None
+    if any(content[name].null_count for name in names if name != "clean_label"):
+        return None
+    for name in ("index", *LABELS):  # an error where they are too large
+        content = content.set_column(names.index(name), name, content[name].cast(pyarrow.int64()))
+    frame: pd.DataFrame = content.drop_columns(["clean_label"]).to_pandas(ignore_metadata=True)
+    clean = pd.array(content["clean_label"].to_pandas(), dtype="Int64")
+    frame.insert(names.index("clean_label"), "clean_label", clean)
+    index = frame["index"].to_numpy(np.int64)
+    labels = [frame[name].dropna().to_numpy(np.int64) for name in LABELS]
+    ordered = len(index) > 0 and (np.diff(index, prepend=-1) > 0).all()
+    known = all(((column >= -1) & (column < classes)).all() for column in labels)
+    finite = all(np.isfinite(frame[name]).all() for name in SCORES)
+    return frame if ordered and known and finite and set(frame["part"]) <= PARTS else None
 
 
 def write_run(run: Run, out: Path) -> Run:
@@ -193,3 +303,12 @@ def _altered(path: Path) -> InputError:
         f"{path} cannot be read: it is missing, damaged or altered, so delete the folder and "
         "train the run again."
     )
+
+
+def export_classifier(run: Run, path: Path) -> None:
+    """Write an ordinary state dict; the metadata name the network, the classes and the input scaling."""
+    tensors = {name: tensor.contiguous() for name, tensor in without_draws(run.weights.classifier).items()}
+    facts = {"network": run.spec.network, **run.data.to_json()}
+    metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in facts.items()}
+    with atomic_file(path) as temporary:
+        save_tensors(tensors, temporary, metadata)

@@ -1,4 +1,4 @@
-"""A finished run: what was trained, how it went, and the trained networks."""
+"""Predictions of a run's classifier as a table."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +13,15 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from noiselimit.cohort.block_data import evaluation_batch
-from noiselimit.cohort.rows import State
-from noiselimit.data.inputs import canonical_inputs
+from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
-from noiselimit.data.table import Table
+from noiselimit.data.tables import Table
+from noiselimit.engine.block_data import evaluation_batch
+from noiselimit.engine.rows import State
 from noiselimit.errors import InputError
-from noiselimit.networks.dotted import given_factories, is_dotted
 from noiselimit.networks.initial import Role
-from noiselimit.spec import RunSpec, architecture
+from noiselimit.networks.module import given_factories, is_dotted
+from noiselimit.runs.spec import RunSpec, architecture
 
 OTHER_SCALE = 4
 """How many times larger than in training the largest value of pictures may be before they are refused."""
@@ -124,7 +124,7 @@ class Run:
     @cached_property
     def weights(self) -> Weights:
         """Best-epoch weights of classifier and predictor."""
-        from noiselimit.runs.folder import read_weights  # the folder's layout is known there alone
+        from noiselimit.runs.folder import read_weights
 
         return self.in_memory.weights if self.in_memory else read_weights(self._folder())
 
@@ -145,7 +145,7 @@ class Run:
 
         None as well where training failed or stopped before that half.
         """
-        from noiselimit.runs.averaged import read_averaged
+        from noiselimit.runs.result import read_averaged
 
         if self.in_memory is not None:
             return self.in_memory.averaged
@@ -232,3 +232,34 @@ class Run:
         if self.data.table is not None and isinstance(inputs, pd.DataFrame):
             inputs = self.data.table.encode(inputs, "inputs")
         return canonical_inputs(inputs, "inputs")
+
+
+def prediction_table(run: Run, inputs: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """One row per input: its index, the predicted label and class name, and the probability given to it.
+
+    `names` [n], where inputs have any, are a second column.
+    """
+    _require_scale(run, inputs)
+    probabilities = run.predict_proba(inputs)
+    labels = probabilities.argmax(1)
+    table = pd.DataFrame(
+        {
+            "index": np.arange(len(labels)),
+            "predicted_label": labels,
+            "predicted_class": [run.data.class_names[label] for label in labels],
+            "probability": probabilities.max(1),
+        }
+    )
+    if names is not None:
+        table.insert(1, "name", list(names))
+    return table
+
+
+def _require_scale(run: Run, inputs: Any) -> None:
+    """Pictures from files hold bytes; to a run on fractions of them all of these would look alike."""
+    is_bytes = len(run.data.input_shape) == 3 and getattr(inputs, "dtype", None) == np.uint8
+    if is_bytes and run.data.highest <= 1 < highest_value(inputs):
+        raise InputError(
+            f"inputs go up to {highest_value(inputs):g}, but the run was trained on values up to "
+            f"{run.data.highest:g}: give an .npz file with values scaled alike."
+        )

@@ -1,0 +1,356 @@
+"""What other tools do: their trainings, by our engine, and their formulas.
+
+cleanlab ranks by five-fold cross-validated probabilities, AUM by the mean margin over the epochs of a
+training, and plain cross-entropy by its loss. All train the network and the settings of our audit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.metrics import average_precision_score, roc_auc_score
+from torch import Tensor
+
+from benchmarks.problems import Floats, Labels
+from noiselimit.audit.plan import DEFAULT, AuditPlan
+from noiselimit.data.examples import DataSet
+from noiselimit.engine.backend import fast_precision, find_device, find_pace
+from noiselimit.engine.block_data import BlockData
+from noiselimit.engine.cohort import Listener, train_cohort
+from noiselimit.engine.evaluation import MakeWatch, is_averaged
+from noiselimit.engine.preparation import Split, prepare
+from noiselimit.engine.results import Finished, Scores
+from noiselimit.machine import available_cores
+from noiselimit.randomness import Stream, permutation
+from noiselimit.runs.binding import bind
+from noiselimit.runs.spec import RunSpec
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Flags = npt.NDArray[np.bool_]
+Probabilities = npt.NDArray[np.floating[Any]]
+FOLDS = 5
+NOTHING = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how long all tools train which network; None and 'auto': what our audit takes."""
+
+    epochs: int | None = None
+    network: str = "auto"
+    device: str = "auto"
+    threads: int | None = None
+
+    def plan(self, plan: AuditPlan, seed: int) -> AuditPlan:
+        """An audit of ours in this setting."""
+        return replace(plan, seeds=(seed,), epochs=self.epochs, network=self.network)
+
+    def spec(self, data: DataSet, seed: int) -> RunSpec:
+        """Cross-entropy with the batches, rate, network, augmentation and usual epochs of our audit."""
+        plan = self.plan(DEFAULT, seed)
+        epochs = plan.usual(data)["epochs"]
+        spec = replace(plan.specs(data)[0], method="ce", hyper={}, epochs=epochs, patience=epochs)
+        return bind(spec, data, fast_precision(find_device(self.device)))
+
+
+# Trainings -------------------------------------------------------------------------------------------------
+
+
+def cross_validate(data: DataSet, seed: int, setting: Setting) -> Arrays:
+    """Held-out probabilities [n, C] of five folds, trained as one cohort.
+
+    `last` is after the last epoch, `averaged` the mean over the second half of the epochs, and `stopped`
+    after each fold's epoch with the best accuracy on its held-out given labels.
+    """
+    specs = [setting.spec(data, seed * FOLDS + fold) for fold in range(FOLDS)]
+    splits = fold_splits(data.examples.labels, seed)
+    shape = len(data.examples), data.examples.classes
+    found = {name: np.empty(shape, np.float32) for name in ("last", "averaged", "stopped")}
+    rows = _train(specs, splits, data, setting, watch_held_out)
+    for split, row in zip(splits, rows, strict=True):
+        found["last"][split.validation], found["averaged"][split.validation] = row.watched.numpy()
+        found["stopped"][split.validation] = row.best["validation"].classifier.numpy()
+    return {**found, "best_epochs": np.array([row.best_epoch for row in rows])}
+
+
+def train_plain(data: DataSet, seed: int, setting: Setting) -> Arrays:
+    """Probabilities [n, C] of one run with the audit's validation part, `last` and `stopped`."""
+    spec = setting.spec(data, seed)
+    split = prepare(spec, data).split
+    (row,) = _train([spec], [split], data, setting, watch_held_out)
+    shape = len(data.examples), data.examples.classes
+    last, stopped = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    assert row.last is not None
+    last[split.train], last[split.validation] = row.last.classifier.numpy(), row.watched[0].numpy()
+    for name, part in (("train", split.train), ("validation", split.validation)):
+        stopped[part] = row.best[name].classifier.numpy()
+    return {"last": last, "stopped": stopped, "best_epochs": np.array([row.best_epoch])}
+
+
+def train_margins(data: DataSet, seed: int, setting: Setting) -> Arrays:
+    """`margins` [E, n] of every epoch of one run on all examples."""
+    (row,) = _train([setting.spec(data, seed)], [_all_train(data)], data, setting, watch_margins)
+    return {"margins": row.watched.numpy()}
+
+
+def train_threshold(data: DataSet, seed: int, setting: Setting) -> Arrays:
+    """AUM's threshold (Pleiss et al., 2020): two runs in which some examples have an extra class.
+
+    `sets` [2, n] are two disjoint sets of 1/(C + 1) of the examples. `margins` is [2, E, n].
+    """
+    examples = data.examples
+    count, classes = len(examples), examples.classes
+    size = max(1, count // (classes + 1))
+    order = permutation(seed, Stream.SPLIT, 3, count)
+    sets = np.zeros((2, count), np.bool_)
+    sets[0, order[:size]] = sets[1, order[size : 2 * size]] = True
+    more = replace(data, examples=replace(examples, class_names=(*examples.class_names, "extra class")))
+    labels = [np.where(chosen, classes, examples.labels).astype(np.int64) for chosen in sets]
+    specs = [setting.spec(more, 2 * seed + number) for number in range(2)]
+    rows = _train(specs, [_all_train(data)] * 2, more, setting, watch_margins, labels)
+    return {"margins": np.stack([row.watched.numpy() for row in rows]), "sets": sets}
+
+
+def _all_train(data: DataSet) -> Split:
+    """All examples train. Validation must not be empty; it is not used."""
+    everything = np.arange(len(data.examples))
+    return Split(everything, everything[:2], NOTHING)
+
+
+def fold_splits(labels: Labels, seed: int) -> list[Split]:
+    """Five stratified folds, each held out as the validation part, all of one size.
+
+    Where fold sizes differ by one, smaller folds leave one training example out and hold one out twice.
+    """
+    order = permutation(seed, Stream.SPLIT, 0, len(labels))
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    fold_of = np.empty(len(labels), np.int64)
+    fold_of[by_class] = np.arange(len(labels)) % FOLDS
+    largest = int(np.bincount(fold_of).max())
+    order = permutation(seed, Stream.SPLIT, 2, len(labels))  # which example is left out is random
+    return [
+        Split(
+            order[fold_of[order] != fold][: len(labels) - largest],
+            np.resize(np.flatnonzero(fold_of == fold), largest),
+            NOTHING,
+        )
+        for fold in range(FOLDS)
+    ]
+
+
+def _train(
+    specs: Sequence[RunSpec],
+    splits: Sequence[Split],
+    data: DataSet,
+    setting: Setting,
+    watch: MakeWatch,
+    labels: Sequence[Labels] | None = None,
+) -> list[Finished]:
+    """Train one cohort with given splits, and given labels [n] of each run where they differ."""
+    device = find_device(setting.device)
+    runs = [replace(prepare(spec, data), split=split) for spec, split in zip(specs, splits, strict=True)]
+    for number, own in enumerate(labels or ()):
+        runs[number] = replace(runs[number], examples=replace(runs[number].examples, labels=own))
+    rows: dict[int, Finished] = {}
+
+    def on_finished(finished: Finished) -> None:
+        if finished.failure is not None:
+            raise RuntimeError(finished.failure)
+        rows[finished.row] = finished
+
+    train_cohort(
+        specs,
+        runs,
+        [None] * len(specs),
+        data,
+        device=device,
+        threads=setting.threads or available_cores(),
+        threads_per_block=1,
+        pace=find_pace("auto", "auto", device),
+        listener=Listener(lambda row, record: None, on_finished),
+        watched=watch,
+    )
+    return [rows[number] for number in range(len(specs))]
+
+
+# What is recorded while they train -------------------------------------------------------------------------
+
+
+def margin(logits: Tensor, labels: Tensor) -> Tensor:
+    """The given class's logit less the largest other one: logits [..., C], labels [...]."""
+    own = labels.unsqueeze(-1)
+    others = logits.scatter(-1, own, -torch.inf).amax(-1)
+    return logits.gather(-1, own).squeeze(-1) - others
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Margins of the logits that training steps compute. A CUDA graph writes to its tensors in place."""
+
+    labels: Tensor
+    """int64 [K, m]"""
+    found: Tensor
+    """float32 [K, E × m]: epoch by epoch."""
+    epoch: Tensor
+    """int64 []: the current one, from 0."""
+
+    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+        self.epoch.fill_(epoch - 1)
+
+    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+        return False
+
+    @torch.no_grad()
+    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        margins = margin(logits.to(torch.float32), self.labels.gather(1, positions))
+        self.found.scatter_(1, self.epoch * self.labels.shape[1] + positions, margins)
+
+    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        pass
+
+    def of_row(self, row: int, last: Scores) -> Tensor:
+        """[E, m]"""
+        return self.found[row].view(-1, self.labels.shape[1]).cpu()
+
+    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+        return {"found": self.found[row]}
+
+    def keep(self, rows: Sequence[int]) -> "Margins":
+        return replace(self, labels=self.labels[rows], found=self.found[rows])
+
+
+def watch_margins(
+    specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
+) -> Margins:
+    """Record margins of every epoch."""
+    labels = data.train.labels
+    found = torch.zeros(len(specs), specs[0].epochs * labels.shape[1], device=device)
+    return Margins(labels, found, torch.zeros((), dtype=torch.int64, device=device))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Probabilities of the validation part: of the last epoch, and summed over the second half of them."""
+
+    found: Tensor
+    """float32 [2, K, v, C]: the last ones, and sums."""
+    counts: Tensor
+    """float32 [K]: 1 in rows whose second half has begun, else 0."""
+    times: Tensor
+    """float32 [K]: epochs that were added."""
+
+    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+        self.counts.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
+        self.times.add_(self.counts)
+
+    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+        return any(is_averaged(spec, epoch) for spec in specs)
+
+    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        pass
+
+    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        there = positions[:, :, None].expand(logits.shape)
+        probabilities = logits.softmax(-1, dtype=torch.float32)
+        self.found[0].scatter_(1, there, probabilities)
+        self.found[1].scatter_add_(1, there, probabilities * self.counts[:, None, None])
+
+    def of_row(self, row: int, last: Scores) -> Tensor:
+        """[2, v, C]: last and averaged."""
+        final, added = self.found[:, row].cpu()
+        return torch.stack([final, added / self.times[row].cpu()])
+
+    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+        return {"found": self.found[:, row], "times": self.times[row]}
+
+    def keep(self, rows: Sequence[int]) -> "HeldOut":
+        return HeldOut(self.found[:, rows], self.counts[rows], self.times[rows])
+
+
+def watch_held_out(
+    specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
+) -> HeldOut:
+    """Record probabilities of the validation part."""
+    found = torch.zeros(2, len(specs), len(data.validation), classes, device=device)
+    return HeldOut(found, torch.zeros(len(specs), device=device), torch.zeros(len(specs), device=device))
+
+
+# Scores [n], higher is worse -------------------------------------------------------------------------------
+
+
+def self_confidence(probabilities: Probabilities, given: Labels) -> Floats:
+    """Minus the probability of the given label: cleanlab's self-confidence."""
+    return -np.take_along_axis(probabilities, given[:, None], 1)[:, 0].astype(np.float64)
+
+
+def normalized_margin(probabilities: Probabilities, given: Labels) -> Floats:
+    """Minus cleanlab's normalized margin, (p of the given label − the largest other + 1) / 2."""
+    own = -self_confidence(probabilities, given)
+    largest = np.where(_is_given(probabilities, given), -np.inf, probabilities).max(1).astype(np.float64)
+    return np.asarray(-(own - largest + 1) / 2)
+
+
+def loss(probabilities: Probabilities, given: Labels) -> Floats:
+    """−log p of the given label, exact also where p rounds to 1."""
+    rest = np.where(_is_given(probabilities, given), 0.0, probabilities.astype(np.float64)).sum(1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p(rest / -self_confidence(probabilities, given)))
+
+
+def _is_given(probabilities: Probabilities, given: Labels) -> Flags:
+    return np.asarray(np.arange(probabilities.shape[1]) == given[:, None])
+
+
+def area_under_margin(margins: Probabilities, epochs: int | None = None) -> Floats:
+    """Minus the mean of margins [E, n] over the first `epochs`, or over all."""
+    return np.asarray(-margins[:epochs].astype(np.float64).mean(0))
+
+
+def below_threshold(margins: Probabilities, sets: Flags, epochs: int | None = None) -> Flags:
+    """What AUM flags: areas no larger than 99 % of those with the extra class; see `train_threshold`.
+
+    Each run judges the examples that are not in its own set.
+    """
+    flags = []
+    for own, chosen in zip(margins, sets, strict=True):
+        area = -area_under_margin(own, epochs)
+        flags.append(area <= np.percentile(area[chosen], 99))
+    return np.asarray(np.where(sets[0], flags[1], flags[0]))
+
+
+def cleanlab_flags(probabilities: Probabilities, given: Labels) -> tuple[Flags, float]:
+    """What cleanlab flags by default, and its estimate of the share of wrong labels."""
+    from cleanlab.count import num_label_issues
+    from cleanlab.filter import find_label_issues
+
+    exact = probabilities.astype(np.float64)
+    exact /= exact.sum(1, keepdims=True)  # saved ones are rounded
+    flags = np.asarray(find_label_issues(given, exact, n_jobs=1), np.bool_)
+    return flags, float(num_label_issues(given, exact)) / len(given)
+
+
+# How good scores and flags are -----------------------------------------------------------------------------
+
+
+def ranking(scores: Floats, wrong: Flags) -> dict[str, float | None]:
+    """`auroc` and `auprc` of scores; None where all labels are right, or wrong."""
+    if wrong.all() or not wrong.any():
+        return {"auroc": None, "auprc": None}
+    finite = np.nan_to_num(scores, posinf=np.finfo(np.float64).max)
+    auroc, auprc = roc_auc_score(wrong, finite), average_precision_score(wrong, finite)
+    return {"auroc": float(auroc), "auprc": float(auprc)}
+
+
+def flagging(flags: Flags, noise_rate: float | None, wrong: Flags) -> dict[str, float | None]:
+    """`f1` and `flagged` of a tool's flags, and the error of its estimated share of wrong labels, if any."""
+    hits = int((flags & wrong).sum())
+    found = {
+        "f1": 2 * hits / (int(flags.sum()) + int(wrong.sum())) if wrong.any() else None,
+        "flagged": float(flags.mean()),
+    }
+    if noise_rate is None:
+        return found
+    return {**found, "noise_rate": noise_rate, "noise_rate_error": noise_rate - float(wrong.mean())}

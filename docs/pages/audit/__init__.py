@@ -1,1 +1,0 @@
-"""docs/audit.md: who finds wrong labels, and at what cost."""

@@ -1,1 +1,0 @@
-"""docs/performance.md: how fast training is, and why."""

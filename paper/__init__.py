@@ -1,0 +1,1 @@
+"""The paper's tables and figures: protocol, results and drawings. Run `python -m paper` from a checkout."""

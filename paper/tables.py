@@ -1,0 +1,218 @@
+"""The paper's tables: its 228 numbers as cells, and what our rows say of each cell."""
+
+import csv
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from noiselimit.errors import InputError, unknown
+from paper.protocol import Cell, Protocol, Task, make_tasks
+from paper.rows import current, is_exhausted
+
+TITLES = {
+    "mnist": "MNIST with uniform noise (tab:mnist)",
+    "cifar10": "CIFAR-10 with uniform and pair noise (tab:joint-table)",
+    "cifar100": "CIFAR-100 with uniform noise (tab:joint-table)",
+    "clothing1m": "Clothing1M (tab:joint-table)",
+}
+PAPER_SEEDS = 5
+MARGIN = 0.1
+"""Per cent, for the rounding of the paper's numbers."""
+
+
+def _read_paper() -> dict[Cell, tuple[float, float]]:
+    found = {}
+    with Path(__file__).with_name("paper_tables.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            p, n = float(row["p"]) if row["p"] else None, int(row["n"]) if row["n"] else None
+            cell = Cell(row["dataset"], row["noise"], p, n, row["method"])
+            found[cell] = float(row["accuracy"]), float(row["std"])
+    return found
+
+
+PAPER: Mapping[Cell, tuple[float, float]] = _read_paper()
+"""Cell → test accuracy and standard deviation in per cent, as printed, in the paper's order."""
+TABLES: Mapping[str, tuple[Cell, ...]] = {
+    name: tuple(cell for cell in PAPER if cell.data == name) for name in TITLES
+}
+
+
+def choose_cells(
+    table: str, methods: Sequence[str] | None = None, problems: Sequence[str] | None = None
+) -> list[Cell]:
+    """The cells of these methods on these problems, such as uniform:0.8/10000, uniform:0.8 or uniform."""
+    cells = TABLES[table]
+    known = dict.fromkeys(cell.method for cell in cells)
+    for method in methods or ():
+        if method not in known:
+            raise unknown("method of this table", method, known)
+    for problem in problems or ():
+        if not any(_is_on(cell, problem) for cell in cells):
+            there = ", ".join(dict.fromkeys(cell.problem for cell in cells))
+            raise InputError(f"table {table} has no cell '{problem}': give some of {there}.")
+    return [
+        cell
+        for cell in cells
+        if (methods is None or cell.method in methods)
+        and (problems is None or any(_is_on(cell, problem) for problem in problems))
+    ]
+
+
+def _is_on(cell: Cell, problem: str) -> bool:
+    noise, *sizes = problem.split("/")
+    name, *shares = noise.split(":")
+    if sizes and sizes != [str(cell.n)]:
+        return False
+    try:
+        return name == cell.noise and all(float(share) == cell.p for share in shares)
+    except ValueError:
+        return False
+
+
+def table_tasks(cells: Iterable[Cell], seeds: Iterable[int], protocol: Protocol) -> list[Task]:
+    """Every run that the cells take, each once."""
+    seeds = list(seeds)
+    tasks = (task for cell in cells for task in make_tasks(cell, seeds, protocol))
+    found: dict[tuple[str, int], Task] = {}
+    for task in tasks:
+        found.setdefault((task.setting, task.spec.seed), task)
+    return list(found.values())
+
+
+def with_values(tasks: Sequence[Task], values: Iterable[str]) -> list[Task]:
+    """The tasks that have one of these values, such as 'beta=30', of each hyper-parameter that is named."""
+    known = dict.fromkeys(value for task in tasks for value in task.hyper.split())
+    if not known:
+        raise InputError("values is given, but the methods asked for search nothing: leave it out.")
+    wanted = set()
+    for value in values:
+        name, _, number = value.partition("=")
+        try:
+            wanted.add(f"{name}={float(number):g}")
+        except ValueError:
+            raise InputError(f"values is '{value}': give values such as beta=10.") from None
+    for value in wanted - set(known):
+        raise InputError(f"unknown value of these grids '{value}': choose some of {', '.join(known)}.")
+    named = {value.partition("=")[0] for value in wanted}
+    return [
+        task
+        for task in tasks
+        if all(value in wanted or value.partition("=")[0] not in named for value in task.hyper.split())
+    ]
+
+
+def finalists(tasks: Sequence[Task], rows: pd.DataFrame, protocol: Protocol, count: int) -> list[Task]:
+    """The tasks with the `count` best values of each cell, by rows so far, of however few epochs.
+
+    A cell of several values needs some rows. Values of which a run failed are left out.
+    """
+    asked: dict[Cell, set[str]] = {}
+    for task in tasks:
+        asked.setdefault(task.cell, set()).add(task.hyper)
+    wanted: dict[Cell, Collection[str]] = {}
+    for cell, values in asked.items():
+        own = cell_rows(cell, rows, protocol)
+        if len(values) > 1 and values.isdisjoint(own["hyper"]):
+            raise InputError(
+                f"finalists is given, but there are no rows of {cell.method} {cell.problem}: run a screen "
+                "first, for example with --epochs 15, or leave it out."
+            )
+        failed = set(own["hyper"][own["failure"] != ""])
+        ranked = rank_values(own[own["hyper"].isin(values - failed)])
+        wanted[cell] = ranked[:count] or values
+    return [task for task in tasks if task.hyper in wanted[task.cell]]
+
+
+def cell_rows(cell: Cell, rows: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
+    """The current rows of the cell, of values that the protocol searches, failed runs too."""
+    settings = {task.setting for task in make_tasks(cell, [0], protocol)}
+    return current(rows[rows["setting"].isin(settings)])
+
+
+def rank_values(rows: pd.DataFrame) -> list[str]:
+    """The values of one cell's grid, the best first.
+
+    Values are ranked by mean noisy-validation accuracy, then loss, over seeds that all of them have: as many
+    values as possible, then as many seeds. A value with a run that failed in its first epoch is left out if
+    there are others.
+    """
+    usable = rows[rows["test_accuracy"].notna()]
+    if usable.empty:
+        return []
+    failed = rows["hyper"][rows["test_accuracy"].isna()]
+    sound = usable[~usable["hyper"].isin(failed)]
+    sound = usable if sound.empty else sound
+    seeds_of = {value: set(own["seed"]) for value, own in sound.groupby("hyper", sort=False)}
+    holders = {
+        seed: [value for value in seeds_of if seed in seeds_of[value]] for seed in sound["seed"].unique()
+    }
+    most = max(map(len, holders.values()))
+    shared = [
+        sorted(set[int].intersection(*(seeds_of[value] for value in values)))
+        for values in holders.values()
+        if len(values) == most
+    ]
+    seeds = min(shared, key=lambda each: (-len(each), each))
+    compared = sound[sound["seed"].isin(seeds)].groupby("hyper", sort=False)
+    means = compared[["validation_accuracy", "validation_loss"]].mean()[compared.size() == len(seeds)]
+    order = means.sort_values(
+        ["validation_accuracy", "validation_loss"], ascending=[False, True], kind="stable"
+    )
+    return list(order.index)
+
+
+def cell_result(cell: Cell, rows: pd.DataFrame, protocol: Protocol) -> dict[str, Any] | None:
+    """What the rows say of a cell, beside the paper's number; None if no run of it has a result.
+
+    Accuracies are in per cent. `hyper` is the value of the grid that noisy validation chose, `accuracy` the
+    mean clean test accuracy over all of its seeds, each at its best noisy-validation epoch. `std` is over the
+    seeds, or by bootstrap of the test examples if there is one seed. `values` counts the grid, `values_run`
+    those of it with rows and `values_compared` those with comparable seeds. `meets` tells whether the
+    accuracy agrees with the paper's or exceeds it; None if too few epochs ended a run, and for quick runs.
+    """
+    own = cell_rows(cell, rows, protocol)
+    ranked = rank_values(own)
+    if not ranked:
+        return None
+    chosen = own[(own["hyper"] == ranked[0]) & own["test_accuracy"].notna()].sort_values("seed")
+    accuracies = 100 * chosen["test_accuracy"]
+    accuracy, count = float(accuracies.mean()), len(chosen)
+    is_cut = ((chosen["epochs"] < protocol.full_epochs) & ~is_exhausted(chosen)).any()
+    gap_auc = chosen["gap_auc"].mean()
+    paper, paper_std = PAPER[cell]
+    return {
+        "problem": cell.problem,
+        "method": cell.method,
+        "hyper": ranked[0],
+        "seeds": chosen["seed"].tolist(),
+        "accuracy": accuracy,
+        "std": float(accuracies.std() if count > 1 else 100 * chosen["bootstrap_std"].iloc[0]),
+        "std_by": "seeds" if count > 1 else "bootstrap",
+        "gap_auc": None if pd.isna(gap_auc) else float(gap_auc),
+        "epochs": int(chosen["epochs"].min()),
+        "epochs_allowed": chosen["epochs"].tolist(),
+        "epochs_run": chosen["epochs_run"].tolist(),
+        "protocol_epochs": protocol.full_epochs,
+        "values_run": own["hyper"].nunique(),
+        "values_compared": len(ranked),
+        "values": len(make_tasks(cell, [0], protocol)),
+        "failed_runs": failed_runs(own),
+        "paper": paper,
+        "paper_std": paper_std,
+        "difference": None if protocol.quick else accuracy - paper,
+        "meets": None if protocol.quick or is_cut else accuracy >= least_agreeing(cell, count),
+    }
+
+
+def failed_runs(rows: pd.DataFrame) -> list[list[Any]]:
+    """Value and seed of runs that failed in their first epoch; they are not run again."""
+    return rows[rows["test_accuracy"].isna()][["hyper", "seed"]].values.tolist()
+
+
+def least_agreeing(cell: Cell, seeds: int) -> float:
+    """The lowest mean over `seeds` runs that agrees with the paper: its value − 2·√(s²/5 + s²/m) − 0.1."""
+    accuracy, std = PAPER[cell]
+    return accuracy - 2 * std * sqrt(1 / PAPER_SEEDS + 1 / seeds) - MARGIN

@@ -1,1 +1,0 @@
-"""Who finds wrong labels best: our audit and what people use today, on the same data and network."""

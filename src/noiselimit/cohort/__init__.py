@@ -1,1 +1,0 @@
-"""K runs trained together as rows of one tensor program."""

@@ -1,0 +1,1 @@
+"""Algorithm 1 over K runs at once."""

@@ -1,0 +1,218 @@
+"""Two ways to run K networks of one architecture on K batches; both take the same stacked tensors.
+
+`looped` calls the ordinary module once per row: right for any module, best on a CPU, where a row then takes
+part in exactly the arithmetic it would alone. `stacked` replaces every layer by its stacked twin, so that one
+kernel serves all rows: best on a GPU, where launches cost more than a small network's arithmetic.
+
+Either may compute in bfloat16 and with our own kernels: a matter of which twins the layers get, no more.
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from noiselimit.engine.layers import (
+    FOLLOWING_LAYERS,
+    FUSED_LAYERS,
+    STACKED_LAYERS,
+    FusedConvolutions,
+    is_fusible,
+    replaced,
+)
+
+Result = TypeVar("Result")
+
+STREAMS = 2
+"""Enough for the two networks of one run; more rows than that take turns."""
+
+
+def side_by_side(one: Callable[[int], Result], rows: int, device: torch.device) -> list[Result]:
+    """`one(row)` of every row; on a GPU neighbouring rows at the same time, gradients likewise.
+
+    Autograd goes back through an operation on the stream that it came on.
+    """
+    if device.type != "cuda" or rows == 1 or STREAMS == 1:
+        return [one(row) for row in range(rows)]
+    here = torch.cuda.current_stream(device)
+    streams = _streams(device, min(STREAMS, rows))
+    results = []
+    for stream in streams:
+        stream.wait_stream(here)
+    for row in range(rows):
+        with torch.cuda.stream(streams[row % len(streams)]):
+            results.append(one(row))
+    for stream in streams:
+        here.wait_stream(stream)
+    return results
+
+
+@cache
+def _streams(device: torch.device, count: int) -> list[torch.cuda.Stream]:
+    """Always the same ones: each stream has its own share of the memory that torch keeps."""
+    return [torch.cuda.Stream(device) for _ in range(count)]  # type: ignore[no-untyped-call]
+
+
+Tensors = Mapping[str, Tensor]
+"""Parameter or buffer name → [K, ...]."""
+
+_CACHE_LINE = 64  # bytes
+
+Forward = Callable[[Tensors, Tensors, Tensor, bool], tuple[Tensor, Tensor]]
+"""(parameters, buffers, inputs [K, B, ...], training) → logits [K, B, C], features [K, B, F].
+
+In training, batch-norm's running statistics are updated in `buffers`, in place.
+"""
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How layers compute."""
+
+    dtype: torch.dtype = torch.float32
+    """Of activations; weights, statistics, losses and the last layer are float32 always."""
+    fused: bool = False
+    """Whether our own kernels serve layers that have one; else torch's do."""
+
+
+PLAIN = Arithmetic()
+
+
+def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
+    """Row after row through the ordinary module."""
+    module, dtype = copy.deepcopy(module), arithmetic.dtype
+    ours = _all_ours(module)
+    if ours and arithmetic != PLAIN:
+        module = replaced(module, FUSED_LAYERS if arithmetic.fused else FOLLOWING_LAYERS)
+    call = _quick_call(module) if ours else partial(_call_foreign, module, dtype)
+
+    def forward(
+        parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        module.train(training)
+        unbound = {name: _rows(tensor) for name, tensor in parameters.items()}
+
+        def one(row: int) -> tuple[Tensor, Tensor]:
+            state = {name: _aligned(tensors[row]) for name, tensors in unbound.items()}
+            state.update((name, tensor.detach()[row]) for name, tensor in buffers.items())
+            return call(state, (_ready(inputs[row], dtype if ours else inputs.dtype),))
+
+        logits, features = zip(*side_by_side(one, len(inputs), inputs.device), strict=True)
+        return torch.stack(logits), torch.stack(features)
+
+    return forward
+
+
+def _ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
+    """A row's inputs as its network likes them."""
+    if inputs.device.type == "cuda" and inputs.dim() == 4:
+        return inputs.to(dtype, memory_format=torch.channels_last)
+    return _aligned(inputs.to(dtype))
+
+
+def _call_foreign(
+    module: nn.Module, dtype: torch.dtype, state: Tensors, arguments: tuple[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Somebody else's module: torch decides which of its operations may use a shorter type."""
+    shorter = dtype != torch.float32
+    with torch.autocast(arguments[0].device.type, dtype, enabled=shorter, cache_enabled=False):
+        logits, features = functional_call(module, dict(state), arguments)
+    return (logits.float(), features.float()) if shorter else (logits, features)
+
+
+def _quick_call(module: nn.Module) -> Callable[[Tensors, tuple[Tensor]], tuple[Tensor, Tensor]]:
+    """`functional_call` without its care: the module is a private copy that is never called otherwise.
+
+    For a small network on a GPU that care took as long as the arithmetic. Not for modules that keep their
+    weights elsewhere too, as torch's recurrent ones do: only for networks made of layers that we know.
+    """
+    places: dict[str, tuple[dict[str, Any], str]] = {}
+    for path, part in module.named_modules():
+        for held in (part._parameters, part._buffers):
+            for name in held:
+                places[f"{path}.{name}" if path else name] = (held, name)
+
+    def call(state: Tensors, arguments: tuple[Tensor]) -> tuple[Tensor, Tensor]:
+        for name, tensor in state.items():
+            held, own_name = places[name]
+            held[own_name] = tensor
+        logits, features = module(*arguments)
+        return logits, features
+
+    return call
+
+
+def _rows(stacked: Tensor) -> Sequence[Tensor]:
+    """[K, ...] → K tensors. The gradient of a single row is a view of it, not a copy as with several."""
+    return [stacked.squeeze(0)] if len(stacked) == 1 else stacked.unbind(0)
+
+
+def _aligned(row: Tensor) -> Tensor:
+    """The row where a tensor of its own would begin: on a cache line.
+
+    Products of very few rows (a last batch of two, say) were seen to round otherwise elsewhere.
+    """
+    return row if row.data_ptr() % _CACHE_LINE == 0 else row.clone()
+
+
+def stacked(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
+    """All rows at once through stacked layers."""
+    module = _stacked_twin(copy.deepcopy(module), fused=arithmetic.fused)
+    call = _quick_call(module)
+
+    def forward(
+        parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        module.train(training)
+        return call({**parameters, **buffers}, (inputs.to(arithmetic.dtype),))
+
+    return forward
+
+
+def _stacked_twin(module: nn.Module, *, fused: bool) -> nn.Module:
+    """The network of stacked layers: chains of convolutions fused where asked for, the rest one by one."""
+    if fused:
+        for name, child in list(module.named_children()):
+            if is_fusible(child):
+                setattr(module, name, FusedConvolutions(child))  # type: ignore[arg-type]
+    return replaced(module, STACKED_LAYERS)
+
+
+LARGEST_STACKED = 2_000_000
+"""Parameters of a network above which a row fills a GPU by itself, and patches would fill its memory."""
+
+
+KNOWN_LAYERS = (*STACKED_LAYERS, nn.MaxPool2d)
+"""Layers of our networks; those without a stacked twin only go row after row."""
+
+
+def _all_ours(module: nn.Module) -> bool:
+    """Whether the network is ours, down to its layers."""
+    return all(type(part) in KNOWN_LAYERS or _is_ours(part) for part in module.modules())
+
+
+def can_stack(module: nn.Module) -> bool:
+    """Whether every layer has a stacked twin. Holds for our small networks; anybody else's run looped."""
+    if sum(parameter.numel() for parameter in module.parameters()) > LARGEST_STACKED:
+        return False
+    return all(
+        type(part) in STACKED_LAYERS or (list(part.children()) and _is_ours(part))
+        for part in module.modules()
+    )
+
+
+def _is_ours(container: nn.Module) -> bool:
+    """Whether the container's own code counts dimensions from the end, as our networks do."""
+    return type(container) is nn.Sequential or type(container).__module__.startswith("noiselimit.networks.")
+
+
+def layout_for(module: nn.Module, device: torch.device, arithmetic: Arithmetic = PLAIN) -> Forward:
+    """The quicker layout that is right for this module on this device."""
+    if device.type == "cuda" and can_stack(module):
+        return stacked(module, arithmetic)
+    return looped(module.to(device), arithmetic)  # with it goes what a state dict leaves out

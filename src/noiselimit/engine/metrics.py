@@ -1,0 +1,183 @@
+"""Given labels that whole networks hit, for trainings that switch some of their units off."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from noiselimit.engine.block_data import InputBatch
+from noiselimit.engine.pair import NetworkPair
+from noiselimit.engine.results import Record
+from noiselimit.information import gradient_capacity
+from noiselimit.information.meter import estimated_entropy, implied_bits, predictor_bits
+from noiselimit.methods import get_method
+from noiselimit.runs.spec import RunSpec
+
+MOST_TALLIED_CLASSES = 64
+"""One program counts a row, which pays for few classes: timed once on an H200, it was quicker than the plain
+launches with 10 classes, no quicker with 100 and much slower with 1,000."""
+
+
+@dataclass(frozen=True, eq=False)
+class EpochTotals:
+    """Sums over an epoch, kept on the device so that no step waits for them."""
+
+    loss: Tensor
+    """float64 [K], summed over examples."""
+    correct: Tensor
+    """int64 [K]: given labels hit while training."""
+    wrong: Tensor
+    """int64 [K]: wrong labels seen, where it is known which are wrong."""
+    fitted: Tensor
+    """int64 [K]: those of them that were hit while training."""
+    unsure: Tensor
+    """float64 [K]: entropies in bits of the predictor's probabilities; 0 in rows without predictor."""
+    square_norm: Tensor
+    """float64 [K]: ‖μ‖² of the predicted gradients, likewise."""
+    first_bad: Tensor
+    """int64 [K]: first step whose loss was not finite, or −1."""
+
+    @classmethod
+    def zeros(cls, rows: int, device: torch.device) -> "EpochTotals":
+        def sums(dtype: torch.dtype) -> Tensor:
+            return torch.zeros(rows, dtype=dtype, device=device)
+
+        return cls(
+            loss=sums(torch.float64),
+            correct=sums(torch.int64),
+            wrong=sums(torch.int64),
+            fitted=sums(torch.int64),
+            unsure=sums(torch.float64),
+            square_norm=sums(torch.float64),
+            first_bad=sums(torch.int64) - 1,
+        )
+
+    def clear(self) -> None:
+        """Begin anew, in the same tensors."""
+        torch._foreach_zero_(self._sums())
+        self.first_bad.fill_(-1)
+
+    def _sums(self) -> tuple[Tensor, ...]:
+        return self.loss, self.correct, self.wrong, self.fitted, self.unsure, self.square_norm
+
+    @torch.no_grad()
+    def add(
+        self,
+        losses: Tensor,
+        logits: Tensor,
+        predicted: Tensor | None,
+        labels: Tensor,
+        wrong: Tensor | None,
+        step: Tensor,
+        kernels: bool = False,
+    ) -> None:
+        """Count one step: [K] losses, [K, B, C] logits, [P, B, C] of predictors, [K, B] labels and flags.
+
+        With `kernels` in one launch, for which the device must be a GPU, where there are few classes.
+        """
+        if kernels and logits.shape[-1] <= MOST_TALLIED_CLASSES:
+            from noiselimit.engine.kernels.tally import tally
+
+            tally((*self._sums(), self.first_bad), losses, logits, predicted, labels, wrong, step)
+            return
+        hit = logits.argmax(-1) == labels
+        self.loss.add_(losses.to(torch.float64) * labels.shape[1])
+        self.correct.add_(hit.sum(1))
+        if wrong is not None:
+            self.wrong.add_(wrong.sum(1))
+            self.fitted.add_((hit & wrong).sum(1))
+        if predicted is not None:
+            rows = len(predicted)
+            mu = logits[:rows].softmax(-1) - predicted.softmax(-1)
+            self.unsure[:rows].add_(predictor_bits(predicted).sum(1))
+            self.square_norm[:rows].add_(mu.square().sum((1, 2)))
+        self.first_bad.copy_(torch.where((self.first_bad < 0) & ~losses.isfinite(), step, self.first_bad))
+
+
+class MemorisedRows:
+    """The meter of `noiselimit.meter` for K rows, epoch after epoch."""
+
+    def __init__(self, noise_entropies: Sequence[float | None], classes: int) -> None:
+        """`noise_entropies`: H(y|x) of each row's training labels in bits, where it is known."""
+        self._entropies = list(noise_entropies)
+        self._classes = classes
+        self._capacities = [0.0] * len(self._entropies)
+        self._estimates = [math.inf] * len(self._entropies)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drop all other rows."""
+        self._entropies = [self._entropies[row] for row in rows]
+        self._capacities = [self._capacities[row] for row in rows]
+        self._estimates = [self._estimates[row] for row in rows]
+
+    def held(self, row: int) -> tuple[float, float]:
+        """What epochs have left of a row: bits added up, and the least estimate."""
+        return self._capacities[row], self._estimates[row]
+
+    def restore(self, row: int, capacity: float, estimate: float) -> None:
+        """Go on from there."""
+        self._capacities[row], self._estimates[row] = capacity, estimate
+
+    def after(self, totals: EpochTotals, specs: Sequence[RunSpec], examples: int) -> list[Record]:
+        """What each row's history says of the epoch, with so many training examples."""
+        correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()
+        unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
+        records: list[Record] = []
+        for i, spec in enumerate(specs):
+            entropy = self._entropies[i]
+            if entropy is None and get_method(spec.method).needs_predictor and math.isfinite(unsure[i]):
+                # The least so far: an untrained predictor is unsure of labels that it only has to learn.
+                estimate = estimated_entropy(unsure[i] / examples, self._classes)
+                entropy = self._estimates[i] = min(self._estimates[i], estimate)
+            capacity = _capacity(spec, square_norm[i] / examples, self._classes)
+            self._capacities[i] += capacity or 0.0
+            records.append(
+                {
+                    "noise_entropy": entropy,
+                    "memorised_bits": implied_bits(1 - correct[i] / examples, entropy, self._classes),
+                    "wrong_fitted": fitted[i] / wrong[i] if wrong[i] else None,
+                    "capacity_bits": None if capacity is None else self._capacities[i],
+                }
+            )
+        return records
+
+
+def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | None:
+    """Bits per label that an epoch's sampled gradients may have told (Prop. 3.1); None for other methods.
+
+    None as well where labels reach the weights by another way (a start that may know them, an order that is
+    drawn from them), and without noise, where the bound is infinite.
+    """
+    method = get_method(spec.method)
+    if spec.sampler != "shuffled" or spec.initial_weights is not None:
+        return None
+    if not method.needs_predictor or method.draws is None or not math.isfinite(mean_square_norm):
+        return None
+    sigma = spec.hyper["sigma"]
+    return float(gradient_capacity(mean_square_norm, classes, sigma, method.draws)) if sigma else None
+
+
+def hits_of_whole_networks(
+    totals: EpochTotals,
+    networks: NetworkPair,
+    batches: Iterable[InputBatch],
+    hear: Callable[[InputBatch, Tensor], None],
+) -> EpochTotals:
+    """The totals of an epoch with labels counted anew: in these batches, in evaluation mode, weights at rest.
+
+    A network without half of its units misses labels that it knows, and would seem to have memorised little.
+    Tensors of `totals`, to which recorded steps add, stay as they are. `hear` gets every batch with its
+    logits.
+    """
+    correct, wrong, fitted = (torch.zeros_like(totals.correct) for _ in range(3))
+    for batch in batches:
+        logits = networks.said(batch.inputs)
+        hit = logits.argmax(-1) == batch.labels
+        correct += hit.sum(1)
+        if batch.wrong is not None:
+            wrong += batch.wrong.sum(1)
+            fitted += (hit & batch.wrong).sum(1)
+        hear(batch, logits)
+    return replace(totals, correct=correct, wrong=wrong, fitted=fitted)

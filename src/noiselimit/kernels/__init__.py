@@ -1,1 +1,0 @@
-"""Triton kernels of the fast path on a GPU; the plain computation stands beside each in the tests."""

@@ -1,1 +1,0 @@
-"""The paper's figures: what runs leave for them, and how that is drawn."""

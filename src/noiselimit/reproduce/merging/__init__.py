@@ -1,1 +1,0 @@
-"""Results that were made elsewhere, added to those here."""

@@ -1,0 +1,248 @@
+"""The fused batch-norm against torch's own, in double precision, row by row."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn.functional import batch_norm
+
+from noiselimit.engine.kernels import normalisation
+from noiselimit.engine.kernels.normalisation import normalise
+
+EPS, MOMENTUM = 1e-5, 0.1
+CLOSE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
+
+
+@dataclass
+class Case:
+    """Inputs, and the gradient that arrives at the output."""
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor
+    running_var: Tensor
+    shortcut: Tensor | None
+    g: Tensor
+
+
+def make(
+    device: torch.device, rows: int, positions: int, channels: int, *, shortcut: bool, seed: int = 0
+) -> Case:
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator).to(device)
+
+    shape = (rows, positions, channels)
+    # Two positions that happened to be nearly equal would be an ill-conditioned problem, not a test.
+    alternating = (3.0 - 6.0 * (torch.arange(positions, device=device) % 2))[:, None]
+    return Case(
+        x=normal(*shape) + normal(rows, 1, channels) + alternating,
+        weight=normal(rows, channels),
+        bias=normal(rows, channels),
+        running_mean=normal(rows, channels),
+        running_var=normal(rows, channels).exp(),
+        shortcut=normal(*shape) if shortcut else None,
+        g=normal(*shape),
+    )
+
+
+def expected(case: Case, *, training: bool, relu: bool) -> dict[str, Tensor]:
+    """Everything that can be asked for, by torch in float64."""
+    leaves = {
+        name: getattr(case, name).detach().double().requires_grad_()
+        for name in ("x", "weight", "bias", "shortcut")
+        if getattr(case, name) is not None
+    }
+    running = case.running_mean.double(), case.running_var.double()
+    out = torch.stack(
+        [
+            batch_norm(x, mean, var, weight, bias, training, MOMENTUM, EPS)
+            for x, mean, var, weight, bias in zip(
+                leaves["x"], *running, leaves["weight"], leaves["bias"], strict=True
+            )
+        ]
+    )
+    if case.shortcut is not None:
+        out = out + leaves["shortcut"]
+    if relu:
+        out = out.relu()
+    gradients = torch.autograd.grad(out, list(leaves.values()), case.g.double())
+    return {
+        "out": out.detach(),
+        "running_mean": running[0],
+        "running_var": running[1],
+        **dict(zip(leaves, gradients, strict=True)),
+    }
+
+
+def computed(case: Case, *, training: bool, relu: bool) -> dict[str, Tensor]:
+    leaves = {
+        name: getattr(case, name).detach().requires_grad_()
+        for name in ("x", "weight", "bias", "shortcut")
+        if getattr(case, name) is not None
+    }
+    running = case.running_mean.clone(), case.running_var.clone()
+    out = normalise(
+        leaves["x"],
+        leaves["weight"],
+        leaves["bias"],
+        *running,
+        eps=EPS,
+        momentum=MOMENTUM,
+        training=training,
+        shortcut=leaves.get("shortcut"),
+        relu=relu,
+    )
+    gradients = torch.autograd.grad(out, list(leaves.values()), case.g)
+    return {
+        "out": out.detach(),
+        "running_mean": running[0],
+        "running_var": running[1],
+        **dict(zip(leaves, gradients, strict=True)),
+    }
+
+
+def check(case: Case, *, training: bool = True, relu: bool = True) -> None:
+    wanted = expected(case, training=training, relu=relu)
+    got = computed(case, training=training, relu=relu)
+    assert got.keys() == wanted.keys()
+    for name, value in got.items():
+        assert value.dtype == (case.x.dtype if name in ("out", "x", "shortcut") else torch.float32), name
+        # dx is a difference of terms that for two positions leave next to nothing.
+        size = wanted[name].abs().amax().clamp_min(float(case.weight.abs().amax()) if name == "x" else 1e-3)
+        assert (value.double() - wanted[name]).abs().amax() <= CLOSE[case.x.dtype] * size, name
+
+
+@pytest.fixture(params=[1, 5], ids=lambda programs: f"{programs} programs")
+def programs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One program walks over all tiles, or a few over several each; by default each tile has its own."""
+    monkeypatch.setattr(normalisation, "STATISTICS_PROGRAMS", request.param)
+    monkeypatch.setattr(normalisation, "SUMS_PROGRAMS", request.param)
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(
+    ("rows", "positions", "channels", "shortcut"),
+    [
+        (1, 2, 3, False),
+        (3, 257, 3, True),
+        (2, 200, 48, False),
+        (1, 64, 64, True),
+        (2, 70, 100, True),
+        (1, 300, 32, False),
+    ],
+)
+def test_training_equals_torch(
+    device: torch.device, rows: int, positions: int, channels: int, shortcut: bool
+) -> None:
+    check(make(device, rows, positions, channels, shortcut=shortcut))
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("shortcut", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_every_mode_equals_torch(device: torch.device, training: bool, shortcut: bool, relu: bool) -> None:
+    check(make(device, 2, 150, 20, shortcut=shortcut), training=training, relu=relu)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("shortcut", [False, True])
+def test_activations_in_half_precision(device: torch.device, dtype: torch.dtype, shortcut: bool) -> None:
+    case = make(device, 2, 150, 32, shortcut=shortcut)
+    # A bias far from zero: the half-precision result falls on the same side of the ReLU as the exact one.
+    case.bias = 20 * case.bias.sign()
+    case.x, case.g = case.x.to(dtype), case.g.to(dtype)
+    case.shortcut = None if case.shortcut is None else case.shortcut.to(dtype)
+    check(case)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    rows=st.integers(1, 3),
+    positions=st.integers(2, 140),
+    channels=st.integers(1, 70),
+    shortcut=st.booleans(),
+    relu=st.booleans(),
+    training=st.booleans(),
+    seed=st.integers(0, 2**31),
+)
+def test_any_shape_equals_torch(
+    device: torch.device,
+    rows: int,
+    positions: int,
+    channels: int,
+    shortcut: bool,
+    relu: bool,
+    training: bool,
+    seed: int,
+) -> None:
+    case = make(device, rows, positions, channels, shortcut=shortcut, seed=seed)
+    case.bias, case.weight = 3 * case.bias, case.weight + case.weight.sign()
+    near_zero = expected(case, training=training, relu=False)["out"].abs() < 1e-4
+    case.g[near_zero] = 0.0  # on which side of the ReLU these fall is a matter of rounding
+    check(case, training=training, relu=relu)
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_large_mean_does_not_drown_a_small_deviation(device: torch.device) -> None:
+    case = make(device, 2, 300, 16, shortcut=False)
+    # 4096 ± 1/8 in steps of 2⁻¹¹, what float32 can hold. E[x²] − mean² would be off by many variances; the
+    # mean itself is good to a step or two, a hundredth of the deviation or less.
+    case.x = 4096 + (case.x * 80).round() / 2048
+    got, wanted = (function(case, training=True, relu=False) for function in (computed, expected))
+    assert (case.x.var(1) < 0.1).all()
+    torch.testing.assert_close(got["running_var"].double(), wanted["running_var"], rtol=1e-4, atol=0.0)
+    for name in ("out", "x", "weight", "bias"):
+        error = (got[name].double() - wanted[name]).abs().amax()
+        assert error <= 0.03 * wanted[name].abs().amax(), name
+
+
+def test_rows_of_larger_vectors_and_a_scattered_gradient(device: torch.device) -> None:
+    case = make(device, 3, 100, 12, shortcut=True)
+    packed = torch.cat([case.weight, torch.full((3, 5), torch.nan, device=device), case.bias], 1)
+    statistics = torch.cat([case.running_mean, case.running_var], 1)
+    case.weight, case.bias = packed[:, :12], packed[:, 17:]
+    case.running_mean, case.running_var = statistics[:, :12], statistics[:, 12:]
+    case.g = case.g.mT.contiguous().mT
+    check(case)
+    normalise(
+        case.x,
+        case.weight,
+        case.bias,
+        case.running_mean,
+        case.running_var,
+        eps=EPS,
+        momentum=1.0,
+        training=True,
+    )
+    torch.testing.assert_close(statistics, torch.cat([case.x.mean(1), case.x.var(1)], 1))
+
+
+def test_rows_do_not_touch_each_other_and_nan_stays_nan(device: torch.device) -> None:
+    case = make(device, 3, 90, 20, shortcut=True)
+    before = computed(case, training=True, relu=True)
+    case.x[1] = torch.nan
+    after = computed(case, training=True, relu=True)
+    assert after["out"][1].isnan().all()
+    for name, value in before.items():
+        assert torch.equal(value[0], after[name][0]), name
+        assert torch.equal(value[2], after[name][2]), name
+
+
+def test_what_does_not_fit_is_refused(device: torch.device) -> None:
+    case = make(device, 2, 6, 4, shortcut=True)
+    vectors = (case.weight, case.bias, case.running_mean, case.running_var)
+    options = {"eps": EPS, "momentum": MOMENTUM, "training": True}
+    with pytest.raises(ValueError, match="x must be contiguous"):
+        normalise(case.x.mT.contiguous().mT, *vectors, **options)
+    with pytest.raises(ValueError, match="shortcut must be contiguous"):
+        normalise(case.x, *vectors, **options, shortcut=case.x.half())
+    with pytest.raises(ValueError, match="must be float32"):
+        normalise(case.x, *(vector.double() for vector in vectors), **options)
+    with pytest.raises(ValueError, match="more than one position"):
+        normalise(case.x[:, :1].contiguous(), *vectors, **options)

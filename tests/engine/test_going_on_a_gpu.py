@@ -1,0 +1,48 @@
+"""A GPU goes on from what a GPU or a CPU has left, and a CPU from what a GPU has."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from broken_off import train_broken
+
+from noiselimit.data.examples import DataSet
+from noiselimit.runs.spec import grid
+from noiselimit.training import train
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+
+
+@pytest.mark.parametrize("graphs", ["on", "off"])
+@pytest.mark.parametrize(("before", "after"), [("cuda", "cuda"), ("cpu", "cuda"), ("cuda", "cpu")])
+def test_it_ends_as_if_never_interrupted_but_for_rounding(
+    tiny_images: DataSet, tmp_path: Path, before: str, after: str, graphs: str
+) -> None:
+    """At rates so low that rounding does not grow; a row ends before, so that steps are recorded anew."""
+    shared = {"noise": "uniform:0.4", "batch_size": 17, "network": "small-cnn", "dropout": 0.1}
+    specs = grid(method=["ce", "limit-l", "limit-g+s", "fw"], beta=[3], sigma=[0.1], epochs=6, **shared)
+    specs += grid(method="limit-l", seed=1, epochs=2, **shared)
+    specs = [replace(spec, learning_rate=1e-5, precision="float32") for spec in specs]
+
+    def how(device: str) -> dict[str, Any]:
+        way = graphs if device == "cuda" else "auto"
+        return {"device": device, "graphs": way, "threads": 1, "averaged": True}
+
+    undisturbed = train(specs, tiny_images, **how(after))
+    broken, _ = train_broken(specs, tiny_images, tmp_path, after=18, **how(before))
+    assert broken is None
+    runs, said = train_broken(specs, tiny_images, tmp_path, 10**9, **how(after))
+    assert any("runs go on from epoch" in sentence for sentence in said)
+    assert runs is not None
+    for one, other in zip(undisturbed, runs, strict=True):
+        assert [record["epoch"] for record in one.history] == [record["epoch"] for record in other.history]
+        for first, second in zip(one.history, other.history, strict=True):
+            assert second["train_loss"] == pytest.approx(first["train_loss"], abs=1e-3)
+        for name, tensor in one.weights.classifier.items():
+            np.testing.assert_allclose(other.weights.classifier[name], tensor, atol=1e-3)
+        assert one.averaged is not None
+        assert other.averaged is not None
+        np.testing.assert_allclose(other.averaged.classifier, one.averaged.classifier, atol=2e-3)

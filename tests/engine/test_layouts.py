@@ -1,0 +1,113 @@
+"""Both layouts compute what K ordinary modules do: outputs, gradients and batch-norm's statistics."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from noiselimit.engine.layouts import Arithmetic, Forward, can_stack, layout_for, looped, stacked
+from noiselimit.networks import NETWORKS
+from noiselimit.networks.initial import Role, initial_state
+
+CASES = [("small-cnn", (2, 8, 8)), ("mnist-cnn", (1, 28, 28)), ("mlp", (6,)), ("mlp-4x512", (1, 5, 5))]
+ROWS, BATCH = 3, 9
+
+
+def outcome(
+    forward: Forward, states: list[dict[str, Tensor]], learned: set[str], inputs: Tensor, training: bool
+) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]:
+    """(logits and features, gradients of Σ logits² by parameter, buffers), all stacked."""
+    together = {key: torch.stack([state[key] for state in states]) for key in states[0]}
+    parameters = {key: together[key].clone().requires_grad_() for key in learned}
+    buffers = {key: tensor.clone() for key, tensor in together.items() if key not in learned}
+    logits, features = forward(parameters, buffers, inputs, training)
+    gradients = torch.autograd.grad(logits.square().sum(), parameters.values())
+    outputs = {"logits": logits.detach(), "features": features.detach()}
+    return outputs, dict(zip(parameters, gradients, strict=True)), buffers
+
+
+@pytest.mark.parametrize("layout", [looped, stacked])
+@pytest.mark.parametrize(("name", "shape"), CASES)
+@pytest.mark.parametrize("training", [True, False])
+def test_equals_the_ordinary_modules(layout, name: str, shape: tuple[int, ...], training: bool) -> None:  # type: ignore[no-untyped-def]
+    module = NETWORKS[name].build(shape, 4)
+    states = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(ROWS)]
+    learned = {key for key, _ in module.named_parameters()}
+    inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1))
+
+    outputs, gradients, buffers = outcome(layout(module), states, learned, inputs, training)
+    for row, state in enumerate(states):
+        plain = NETWORKS[name].build(shape, 4)
+        plain.load_state_dict(state)
+        plain.train(training)
+        own_logits, own_features = plain(inputs[row])
+        own_logits.square().sum().backward()
+        torch.testing.assert_close(outputs["logits"][row], own_logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(outputs["features"][row], own_features, atol=1e-4, rtol=1e-4)
+        for key, parameter in plain.named_parameters():
+            scale = float(parameter.grad.abs().max())
+            torch.testing.assert_close(gradients[key][row], parameter.grad, atol=1e-4 * scale, rtol=1e-3)
+        for key, buffer in plain.named_buffers():
+            torch.testing.assert_close(buffers[key][row], buffer, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("layout", [looped, stacked])
+@pytest.mark.parametrize(("name", "shape"), CASES)
+@pytest.mark.parametrize("training", [True, False])
+def test_in_bfloat16_a_row_differs_by_rounding_alone(  # type: ignore[no-untyped-def]
+    layout, name: str, shape: tuple[int, ...], training: bool
+) -> None:
+    """Roundings of 2⁻⁹, layer by layer, and in gradients the ReLUs that they turn over.
+
+    One in a hundred of them turned over moves a gradient, as a whole, by a tenth.
+    """
+    module = NETWORKS[name].build(shape, 4)
+    states = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(ROWS)]
+    learned = {key for key, _ in module.named_parameters()}
+    inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1))
+    exact, rounded = (
+        outcome(layout(module, Arithmetic(dtype)), states, learned, inputs, training)
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    assert not torch.equal(rounded[0]["features"], exact[0]["features"])
+    for wanted, found, most in zip(exact, rounded, (0.02, 0.3, 0.01), strict=True):
+        for key, values in wanted.items():
+            assert found[key].dtype == values.dtype, key
+            differences, sizes = (
+                tensor.double().reshape(ROWS, -1).norm(dim=1) for tensor in (found[key] - values, values)
+            )
+            assert (differences <= most * sizes).all(), key
+
+
+def test_our_own_networks_can_be_stacked() -> None:
+    assert all(can_stack(NETWORKS[name].build(shape, 4)) for name, shape in CASES)
+
+
+def test_somebody_elses_module_runs_looped() -> None:
+    class Theirs(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return self.layer(x), x
+
+    assert not can_stack(Theirs())
+    forward = layout_for(Theirs(), torch.device("cpu"))
+    state = {name: torch.stack([t, t]) for name, t in Theirs().state_dict().items()}
+    logits, _ = forward(state, {}, torch.ones(2, 4, 3), False)
+    assert logits.shape == (2, 4, 2)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(2, 2, 3, groups=2, bias=False),
+        nn.Conv2d(2, 2, 3),
+        nn.Conv2d(2, 2, 3, padding="same", bias=False),
+    ],
+)
+def test_a_convolution_without_a_stacked_form_is_refused(layer: nn.Conv2d) -> None:
+    from noiselimit.engine.layers import StackedConv2d
+
+    with pytest.raises(ValueError, match="only plain convolutions"):
+        StackedConv2d(layer)

@@ -1,0 +1,179 @@
+"""Batches of pictures from files, decoded a few batches ahead and no further."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+from multiprocessing import spawn
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from noiselimit.data.lazy import View
+from noiselimit.data.pictures import Cut, Paths, PictureFiles
+from noiselimit.engine import stream
+from noiselimit.engine.stream import AHEAD, PictureStream, main_module_hidden
+from noiselimit.errors import InputError
+from noiselimit.machine import available_cores
+
+WORKERS = min(2, available_cores())
+REQUESTS = [
+    [(row % 40, View(row % 2 == 1, row / 80, 0.3)) for row in range(start, start + 4)] for start in range(76)
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> PictureFiles:
+    """Forty photographs, 24 × 18, and a file that is no picture as number 40."""
+    folder = tmp_path_factory.mktemp("stream")
+    generator = np.random.default_rng(5)
+    for row in range(40):
+        pixels = generator.integers(0, 256, size=(18, 24, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{row}.jpg")
+    (folder / "40.jpg").write_bytes(b"no picture")
+    return PictureFiles(folder, Paths(f"{row}.jpg" for row in range(41)), Cut(12, 12, 14))
+
+
+def live_workers() -> int:
+    return len(multiprocessing.active_children())
+
+
+@pytest.mark.parametrize("workers", [0, WORKERS])
+def test_batches_come_in_order_with_the_views_asked_for(files, workers):
+    before = torch.random.get_rng_state()
+    batches = list(PictureStream(files, workers).batches(iter(REQUESTS[:12])))
+    assert len(batches) == 12
+    for request, batch in zip(REQUESTS, batches, strict=False):
+        assert batch.dtype == torch.uint8
+        assert np.array_equal(batch, np.stack([files.read(row, view) for row, view in request]))
+    assert torch.equal(before, torch.random.get_rng_state())  # nobody's random numbers are used up
+    assert live_workers() == 0
+
+
+def test_no_more_is_read_ahead_than_the_queue_holds(files):
+    for workers in (0, WORKERS):
+        taken = 0
+
+        def requests():
+            nonlocal taken
+            for request in REQUESTS:
+                taken += 1
+                yield request
+
+        for received, _ in enumerate(PictureStream(files, workers).batches(requests()), 1):
+            assert taken <= received + workers * AHEAD
+        assert taken == received == len(REQUESTS)
+
+
+def test_memory_does_not_grow_with_what_was_read(files):
+    batch_bytes = 4 * 3 * 12 * 12
+    passing = PictureStream(files, 0).batches(iter(REQUESTS))
+    next(passing)
+    tracemalloc.start()
+    try:
+        for _ in passing:
+            pass
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Pillow's own buffers and file objects are not many batches; all batches together would be 76.
+    assert peak < 76 * batch_bytes
+
+
+@pytest.mark.parametrize("workers", [0, WORKERS])
+def test_a_bad_picture_is_the_callers_error(files, workers):
+    requests = [REQUESTS[0], [(0, View()), (40, View())], REQUESTS[1]]
+    batches = PictureStream(files, workers).batches(requests)
+    next(batches)
+    sentence = (
+        r"^\S+/40\.jpg: this picture cannot be decoded \(no known picture format\); .*--skip-bad-images\.$"
+    )
+    with pytest.raises(InputError, match=sentence) as caught:
+        next(batches)
+    assert caught.value.__traceback__ is not None  # which must not keep the workers alive
+    assert live_workers() == 0
+
+
+def test_stopping_early_ends_the_workers(files):
+    batches = PictureStream(files, WORKERS).batches(iter(REQUESTS))
+    next(batches)
+    assert live_workers() == WORKERS
+    batches.close()
+    assert live_workers() == 0
+
+
+def test_two_threads_stream_at_once_beside_torch(files):
+    results: dict[int, list[torch.Tensor]] = {}
+
+    def work(number: int) -> None:
+        streamed = PictureStream(files, 1).batches(iter(REQUESTS[:6]))
+        results[number] = [batch @ torch.ones(12, 2, dtype=torch.uint8) for batch in streamed]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(a, b) for a, b in zip(results[0], results[1], strict=True))
+
+
+def test_a_worker_that_dies_is_one_sentence(files):
+    batches = PictureStream(files, 1).batches(iter(REQUESTS))
+    next(batches)
+    for child in multiprocessing.active_children():
+        os.kill(child.pid or 0, 9)
+    with pytest.raises(InputError, match=r"a process that decodes pictures ended early .*smaller batches"):
+        list(batches)
+
+
+def test_how_many_workers(files, monkeypatch):
+    assert PictureStream(files).workers == min(8, available_cores())
+    monkeypatch.setattr(stream, "available_cores", lambda: 3)
+    assert PictureStream(files).workers == 3
+    assert PictureStream(files, 100).workers == 3  # torch would warn of more
+    assert PictureStream(files, 2).workers == 2
+    monkeypatch.setattr(stream, "available_cores", lambda: 64)
+    assert PictureStream(files).workers == 8
+    monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
+    assert PictureStream(files).workers == 0  # which may have no children
+    assert len(PictureStream(files)) == 41
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from noiselimit.engine.stream import PictureStream
+from noiselimit.data.pictures import Cut
+from noiselimit.data.lazy import View
+from noiselimit.data.pictures import Paths
+from noiselimit.data.pictures import PictureFiles
+
+print("ran")
+files = PictureFiles(Path(sys.argv[1]), Paths(["0.jpg"]), Cut(12, 12, 14))
+for batch in PictureStream(files, 1).batches([[(0, View())]]):
+    print(tuple(batch.shape))
+"""
+
+
+def test_the_users_script_is_not_told_to_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "script.py"), raising=False)
+    main = sys.modules["__main__"]
+    assert "init_main_from_path" in spawn.get_preparation_data("worker")
+    with main_module_hidden():
+        assert not [key for key in spawn.get_preparation_data("worker") if key.startswith("init_main")]
+    assert sys.modules["__main__"] is main
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_runs_once(files, tmp_path):
+    script: Path = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-W", "error", str(script), str(files.folder)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (ended.stdout, ended.stderr) == ("ran\n(1, 3, 12, 12)\n", "")
