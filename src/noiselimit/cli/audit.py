@@ -39,134 +39,12 @@ from noiselimit.errors import InputError, unknown
 from noiselimit.files import clear_leftovers, file_lock, read_small_text, refuse_link, write_json
 
 if TYPE_CHECKING:
-    from noiselimit.audit.fit import Judged
     from noiselimit.audit.issues import Audit
     from noiselimit.data.examples import DataSet
-
-WORST = 12
-MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
-
-
-def make_answer(audit: "Audit", judged: "Judged", data: "DataSet") -> dict[str, Any]:
-    """Everything but the places that were written to; nothing in it is NaN."""
-    from noiselimit.audit.issues import find_known
-    from noiselimit.audit.quality import FARTHEST
-    from noiselimit.audit.report import inputs_used
-
-    known, told = find_known(audit, data), audit.warning is None
-    return {
-        "data": data.name,
-        "audited_labels": audit.amount.examples,
-        "classes": data.examples.classes,
-        "inputs": inputs_used(data),
-        "columns": None if data.table is None else [column.name for column in data.table.columns],
-        "remarks": list(data.notes),
-        "wrong_labels": audit.amount.wrong if told else None,
-        "wrong_share": audit.amount.rate if told else None,
-        "interval": list(audit.amount.interval) if told else None,
-        "known_from": audit.amount.known_from if told else None,
-        "flagged": int(audit.table["is_label_issue"].sum()),
-        "gap_threshold": audit.threshold if audit.threshold <= FARTHEST else None,
-        "worst": _worst(audit, data),
-        "confusions": _confusions(audit, data.examples.class_names) if told else [],
-        "missing_labels": audit.missing.tolist(),
-        "warning": audit.warning,
-        "note": audit.note,
-        "known": None if known is None else vars(known),
-        "runs": [
-            {
-                "method": run.spec.method,
-                **run.spec.hyper,
-                "seed": run.spec.seed,
-                "network": run.spec.network,
-                "epochs": run.metrics["last_epoch"],
-                "validation_accuracy": run.metrics["validation_accuracy"],
-                "counted": counted,
-                "failure": run.metrics["failure"],
-            }
-            for run, counted in zip(judged.runs, judged.counted, strict=True)
-        ],
-    }
-
-
-def words(audit: "Audit", data: "DataSet", asked: str) -> list[str]:
-    """How many labels are wrong, how many are flagged, and what else there is to say, a sentence each."""
-    from noiselimit.audit.issues import (
-        UNTOLD,
-        amount_sentence,
-        find_known,
-        flagged_sentence,
-        known_sentence,
-        missing_sentence,
-    )
-    from noiselimit.audit.report import inputs_used
-
-    known = find_known(audit, data)
-    said = [
-        amount_sentence(audit.amount) if audit.warning is None else UNTOLD,
-        audit.warning,
-        flagged_sentence(audit, asked),
-        audit.note,
-        missing_sentence(audit.missing.tolist()),
-        None if known is None else known_sentence(known, int(audit.table["is_label_issue"].sum())),
-        f"Inputs: {inputs_used(data)}.",
-    ]
-    return [sentence for sentence in said if sentence]
-
-
-def _worst(audit: "Audit", data: "DataSet") -> list[dict[str, Any]]:
-    """The labels of lowest quality, worst first, flagged or not."""
-    from noiselimit.audit.folder import called
-
-    rows = audit.table.nsmallest(WORST, "label_quality")
-    names, classes = data.examples.names, data.examples.class_names
-    given, suggested = (called(rows[name], classes).tolist() for name in ("given_label", "predicted_label"))
-    return [
-        {
-            "row": int(row["row"]),
-            **({} if names is None else {"path": names[int(row["row"])]}),
-            "given_label": given[place],
-            "suggested_label": suggested[place],
-            "label_quality": float(row["label_quality"]),
-            "suggested_probability": float(row["suggested_probability"]),
-            "is_label_issue": bool(row["is_label_issue"]),
-        }
-        for place, (_, row) in enumerate(rows.iterrows())
-    ]
-
-
-def _confusions(audit: "Audit", class_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Those that stand out: with noise that is alike everywhere, no single one is worth knowing."""
-    from noiselimit.audit.report import confusions
-
-    classes = len(class_names)
-    usual = audit.amount.wrong / (classes * (classes - 1))
-    least = usual + 3 * usual**0.5 if classes > 2 else 0.0  # more than chance would make of it
-    return [
-        {"given_label": found.given, "right_label": found.right, "labels": round(found.labels, 1)}
-        for found in confusions(audit, class_names, MOST_CONFUSIONS)
-        if found.labels >= max(least, FEWEST_CONFUSED)
-    ]
-
 
 if TYPE_CHECKING:
     from noiselimit.data.examples import DataSet
     from noiselimit.noise import Noise
-
-
-def training_part(data: "DataSet") -> "DataSet":
-    """The data without their other parts, and a note that says so where there are any."""
-    others = {"test": data.test, "validation": data.validation}
-    there = [f"{name} part ({len(part):,})" for name, part in others.items() if part is not None]
-    if not there:
-        return data
-    note = (
-        f"{data.name}: the training part ({len(data.examples):,} examples) is audited; "
-        f"the {' and the '.join(there)} {'is' if len(there) == 1 else 'are'} left alone."
-    )
-    # What is said of choosing by the validation part is for those who train.
-    kept = (told for told in data.notes if "--validation-labels" not in told)
-    return replace(data, test=None, validation=None, notes=(*kept, note))
 
 
 def with_noise(data: "DataSet", text: str, noise: "Noise", seed: int) -> "DataSet":
@@ -177,28 +55,6 @@ def with_noise(data: "DataSet", text: str, noise: "Noise", seed: int) -> "DataSe
     """
     note = f"{data.name}: noise {text} was added to the labels (seed {seed})."
     return replace(data, examples=noise.apply(data.examples, seed), notes=(*data.notes, note))
-
-
-if TYPE_CHECKING:
-    from noiselimit.audit.fit import Judged
-    from noiselimit.audit.issues import Audit
-    from noiselimit.data.examples import DataSet
-
-
-def write_folder(
-    folder: Path, audit: "Audit", judged: "Judged", data: "DataSet", asked: str, *, overwrite: bool
-) -> dict[str, str]:
-    """The table, the probabilities and the page in one folder; returns where they are."""
-    from noiselimit.audit.folder import CSV, PARQUET, PRED_PROBS, REPORT, audit_folder, write_audit_files
-    from noiselimit.audit.report import make_audit_report
-    from noiselimit.report import write_report
-
-    report = make_audit_report(audit, data, data.examples.class_names, judged.runs, judged.counted, asked)
-    with audit_folder(folder, overwrite=overwrite) as temporary:
-        write_audit_files(temporary, audit, judged.pred_probs, data)
-        write_report(temporary / REPORT, report)
-    files = {"label_issues": PARQUET, "label_issues_csv": CSV, "pred_probs": PRED_PROBS, "report": REPORT}
-    return {name: str(folder / file) for name, file in files.items()}
 
 
 def write_copy(
@@ -630,6 +486,7 @@ def audit(
 
     from noiselimit.audit.diagnostics import check_data
     from noiselimit.audit.fit import audit_data
+    from noiselimit.audit.summary import make_summary, save_audit, summary_sentences, training_part
     from noiselimit.cli.options import columns
     from noiselimit.cli.progress import download_news, print_notes, training_news
     from noiselimit.data.catalogue import load_data
@@ -685,11 +542,11 @@ def audit(
                 progress=progress,
             )
         begin_to_write(unfinished, context.params)
-        written = write_folder(folder, found, judged, examined, asked, overwrite=overwrite)
-        answer = make_answer(found, judged, examined)
+        written = save_audit(folder, found, judged, examined, asked, overwrite=overwrite)
+        answer = make_summary(found, judged, examined)
         print_failures(answer)
         if not as_json:
-            print_answer(answer, words(found, examined, asked))
+            print_answer(answer, summary_sentences(found, examined, asked))
         cleaned = None
         if write is not None:
             if as_json and found.silent:  # it is refused, but what was found is told all the same

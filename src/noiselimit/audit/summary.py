@@ -1,0 +1,169 @@
+"""The result of an audit as a dictionary, as sentences and as files."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from noiselimit.audit.fit import Judged
+from noiselimit.audit.folder import (
+    CSV,
+    PARQUET,
+    PRED_PROBS,
+    REPORT,
+    audit_folder,
+    called,
+    write_audit_files,
+)
+from noiselimit.audit.issues import (
+    UNTOLD,
+    Audit,
+    amount_sentence,
+    find_known,
+    flagged_sentence,
+    known_sentence,
+    missing_sentence,
+)
+from noiselimit.audit.quality import FARTHEST
+from noiselimit.audit.report import confusions, inputs_used, make_audit_report
+from noiselimit.data.examples import DataSet
+from noiselimit.report import write_report
+
+WORST = 12
+MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
+
+
+def make_summary(audit: Audit, fit: Judged, data: DataSet) -> dict[str, Any]:
+    """Summarise an audit as JSON values, without NaN.
+
+    Parameters
+    ----------
+    audit : Audit
+        The audited labels.
+    fit : Judged
+        The runs that the audit rests on.
+    data : DataSet
+        The data that were audited.
+
+    Returns
+    -------
+    dict
+        What ``noiselimit audit --json`` prints, except the paths that were written.
+    """
+    known, told = find_known(audit, data), audit.warning is None
+    return {
+        "data": data.name,
+        "audited_labels": audit.amount.examples,
+        "classes": data.examples.classes,
+        "inputs": inputs_used(data),
+        "columns": None if data.table is None else [column.name for column in data.table.columns],
+        "remarks": list(data.notes),
+        "wrong_labels": audit.amount.wrong if told else None,
+        "wrong_share": audit.amount.rate if told else None,
+        "interval": list(audit.amount.interval) if told else None,
+        "known_from": audit.amount.known_from if told else None,
+        "flagged": int(audit.table["is_label_issue"].sum()),
+        "gap_threshold": audit.threshold if audit.threshold <= FARTHEST else None,
+        "worst": _worst(audit, data),
+        "confusions": _notable_confusions(audit, data.examples.class_names) if told else [],
+        "missing_labels": audit.missing.tolist(),
+        "warning": audit.warning,
+        "note": audit.note,
+        "known": None if known is None else vars(known),
+        "runs": [
+            {
+                "method": run.spec.method,
+                **run.spec.hyper,
+                "seed": run.spec.seed,
+                "network": run.spec.network,
+                "epochs": run.metrics["last_epoch"],
+                "validation_accuracy": run.metrics["validation_accuracy"],
+                "counted": counted,
+                "failure": run.metrics["failure"],
+            }
+            for run, counted in zip(fit.runs, fit.counted, strict=True)
+        ],
+    }
+
+
+def summary_sentences(audit: Audit, data: DataSet, asked: str) -> list[str]:
+    """Return the result in sentences, the most important first.
+
+    Parameters
+    ----------
+    audit : Audit
+        The audited labels.
+    data : DataSet
+        The data that were audited.
+    asked : str
+        The option that set the number of flagged labels, such as ``--budget 100``; may be empty.
+    """
+    known = find_known(audit, data)
+    sentences = [
+        amount_sentence(audit.amount) if audit.warning is None else UNTOLD,
+        audit.warning,
+        flagged_sentence(audit, asked),
+        audit.note,
+        missing_sentence(audit.missing.tolist()),
+        None if known is None else known_sentence(known, int(audit.table["is_label_issue"].sum())),
+        f"Inputs: {inputs_used(data)}.",
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def save_audit(
+    folder: Path, audit: Audit, fit: Judged, data: DataSet, asked: str, *, overwrite: bool
+) -> dict[str, str]:
+    """Write the tables, the probabilities and the HTML page into one folder; return their paths."""
+    report = make_audit_report(audit, data, data.examples.class_names, fit.runs, fit.counted, asked)
+    with audit_folder(folder, overwrite=overwrite) as temporary:
+        write_audit_files(temporary, audit, fit.pred_probs, data)
+        write_report(temporary / REPORT, report)
+    files = {"label_issues": PARQUET, "label_issues_csv": CSV, "pred_probs": PRED_PROBS, "report": REPORT}
+    return {name: str(folder / file) for name, file in files.items()}
+
+
+def training_part(data: DataSet) -> DataSet:
+    """Return the data without their test and validation parts; a note says so if there are any."""
+    others = {"test": data.test, "validation": data.validation}
+    there = [f"{name} part ({len(part):,})" for name, part in others.items() if part is not None]
+    if not there:
+        return data
+    note = (
+        f"{data.name}: the audit covers the training part ({len(data.examples):,} examples), "
+        f"not the {' or the '.join(there)}."
+    )
+    # Notes about --validation-labels concern training only.
+    kept = (note for note in data.notes if "--validation-labels" not in note)
+    return replace(data, test=None, validation=None, notes=(*kept, note))
+
+
+def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
+    """The labels of lowest quality, worst first, flagged or not."""
+    rows = audit.table.nsmallest(WORST, "label_quality")
+    names, classes = data.examples.names, data.examples.class_names
+    given, suggested = (called(rows[name], classes).tolist() for name in ("given_label", "predicted_label"))
+    return [
+        {
+            "row": int(row["row"]),
+            **({} if names is None else {"path": names[int(row["row"])]}),
+            "given_label": given[place],
+            "suggested_label": suggested[place],
+            "label_quality": float(row["label_quality"]),
+            "suggested_probability": float(row["suggested_probability"]),
+            "is_label_issue": bool(row["is_label_issue"]),
+        }
+        for place, (_, row) in enumerate(rows.iterrows())
+    ]
+
+
+def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[str, Any]]:
+    """Confusions more frequent than chance would make them under uniform noise."""
+    classes = len(class_names)
+    usual = audit.amount.wrong / (classes * (classes - 1))
+    least = usual + 3 * usual**0.5 if classes > 2 else 0.0
+    return [
+        {"given_label": found.given, "right_label": found.right, "labels": round(found.labels, 1)}
+        for found in confusions(audit, class_names, MOST_CONFUSIONS)
+        if found.labels >= max(least, FEWEST_CONFUSED)
+    ]
