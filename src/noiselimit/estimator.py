@@ -10,11 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from noiselimit.audit.diagnostics import count_settings, how_learned, steady_agreement
-from noiselimit.audit.issues import audit_given
-from noiselimit.audit.plan import BETAS, fitting_batch_size, fitting_epochs, is_auto
-from noiselimit.audit.probabilities import hold_out, said_of_all, without_averages
-from noiselimit.audit.validation import Given
+from noiselimit.audit.diagnostics import check_learning, count_settings, second_half_agreement
+from noiselimit.audit.issues import audit_labels
+from noiselimit.audit.plan import BETAS, auto_batch_size, auto_epochs, is_auto
+from noiselimit.audit.probabilities import drop_averages, hold_out, predict_all
+from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError
@@ -68,7 +68,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Train, choose β and judge every label. Examples of weight 0 are judged but teach nothing."""
+        """Train, choose β and score every label. Examples of weight 0 are scored but not trained on."""
         given, y = validate_data(self, X, y, allow_nd=True)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -92,12 +92,14 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not chosen:
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training broke down for every beta, because {next(failures)}.")
-        said = said_of_all(chosen, inputs, labels, held, find_device(str(self.device)))
+        said = predict_all(chosen, inputs, labels, held, find_device(str(self.device)))
         apart, given_apart = said.probabilities[held.validated].argmax(1), labels[held.validated]
-        agreement = steady_agreement(chosen, apart, given_apart, len(self.classes_), count_settings(runs))
-        learned = how_learned(chosen, agreement)
-        self.label_issues_ = audit_given(
-            Given(labels, self.classes_),
+        agreement = second_half_agreement(
+            chosen, apart, given_apart, len(self.classes_), count_settings(runs)
+        )
+        learned = check_learning(chosen, agreement)
+        self.label_issues_ = audit_labels(
+            GivenLabels(labels, self.classes_),
             said.probabilities,
             None,
             learned.warning,
@@ -105,7 +107,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known_from=said.known_from,
         ).table
         self.label_issues_warning_ = learned.warning
-        self.runs_ = [without_averages(run) for run in chosen]
+        self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
         self.input_shape_ = inputs.shape[1:]
         return self
@@ -134,11 +136,11 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choices["beta"] = list(BETAS)
         size: Any = self.batch_size
         if is_auto(size):
-            size = fitting_batch_size(examples, values)
+            size = auto_batch_size(examples, values)
         size = RunSpec(batch_size=size).batch_size  # a whole number, or said to be none
         epochs: Any = self.epochs
         if is_auto(epochs):
-            epochs = fitting_epochs(examples, size)
+            epochs = auto_epochs(examples, size)
         return grid(
             method=self.method,
             seed=seeds,

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.audit.diagnostics import agreement_of, count_settings, mean_agreement, steady_agreement
+from noiselimit.audit.diagnostics import (
+    count_settings,
+    held_out_agreement,
+    mean_agreement,
+    second_half_agreement,
+)
 from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.preparation import split_examples
@@ -56,9 +61,9 @@ def test_a_chosen_epoch_is_asked_by_all_later_ones(blobs: DataSet) -> None:
     curve = [0.1, 0.9, 0.5, 0.7]
     run = replace(run, history=[{"validation_accuracy": value} for value in curve])
     predicted, labels_apart = np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1])
-    found = steady_agreement([run, run], predicted, labels_apart, 2, 3)
+    found = second_half_agreement([run, run], predicted, labels_apart, 2, 3)
     assert found == replace(agreement(predicted, labels_apart, 2), share=0.6, settings=3)
-    assert steady_agreement([run], predicted[:0], labels_apart[:0], 2, 3) is None
+    assert second_half_agreement([run], predicted[:0], labels_apart[:0], 2, 3) is None
 
 
 def test_runs_agree_together_by_their_means() -> None:
@@ -69,7 +74,7 @@ def test_runs_agree_together_by_their_means() -> None:
 def test_a_run_is_asked_by_what_it_averaged(blobs: DataSet) -> None:
     (run,) = train(RunSpec("limit-l", epochs=6, batch_size=32, test_share=0.0), blobs, averaged=True)
     rows = split_examples(151, 0).validation
-    found = agreement_of(run, blobs.examples.labels, rows)
+    found = held_out_agreement(run, blobs.examples.labels, rows)
     averaged = run.averaged
     assert found is not None
     assert averaged is not None

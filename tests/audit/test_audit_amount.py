@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noiselimit.audit import quality as pieces_of
-from noiselimit.audit.noise_rate import estimate_amount, gap_threshold, wilson
+from noiselimit.audit.noise_rate import estimate_noise_rate, gap_threshold, wilson
 from noiselimit.audit.quality import measure
 
 
@@ -32,7 +32,7 @@ def posterior(
 def test_the_estimate_is_close_and_its_interval_holds_the_truth(kind: str, rate: float) -> None:
     p, labels, right = posterior(kind, rate, 0)
     truth = float((labels != right).mean())
-    found = estimate_amount(p, measure(p, labels))
+    found = estimate_noise_rate(p, measure(p, labels))
     assert abs(found.rate - truth) < 0.02
     assert found.interval[0] <= truth <= found.interval[1]
     counted = np.zeros((6, 6))
@@ -45,12 +45,12 @@ def test_one_wrong_label_among_right_ones_is_found_though_all_others_are_surer()
     p[20:] = p[20:, ::-1]
     labels = np.repeat([0, 1], 20)
     labels[3], p[3] = 1, [0.995, 0.005]
-    assert estimate_amount(p, measure(p, labels)).wrong == 1
+    assert estimate_noise_rate(p, measure(p, labels)).wrong == 1
 
 
 def test_clean_labels_are_left_alone() -> None:
     p, labels, _ = posterior("uniform", 0.0, 1)
-    assert estimate_amount(p, measure(p, labels)).rate <= 0.01
+    assert estimate_noise_rate(p, measure(p, labels)).rate <= 0.01
 
 
 @settings(max_examples=50, deadline=None)
@@ -63,7 +63,7 @@ def test_it_is_consistent_for_any_probabilities(rows: int, classes: int, seed: i
     p /= p.sum(1, keepdims=True)
     labels = generator.integers(classes, size=rows)
     quality = measure(p, labels)
-    found = estimate_amount(p, quality)
+    found = estimate_noise_rate(p, quality)
     low, high = found.interval
     assert 0 <= low <= found.rate <= high <= 1
     assert found.joint.min() >= 0
@@ -74,15 +74,15 @@ def test_it_is_consistent_for_any_probabilities(rows: int, classes: int, seed: i
     flagged = (quality.gap >= gap_threshold(found, quality)).sum()
     assert flagged >= found.wrong
     order = generator.permutation(rows)
-    again = estimate_amount(p[order], measure(p[order], labels[order]))
+    again = estimate_noise_rate(p[order], measure(p[order], labels[order]))
     assert (again.wrong, again.interval) == (found.wrong, pytest.approx(found.interval, abs=1e-12))
 
 
 def test_pieces_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     p, labels, _ = posterior("uniform", 0.2, 2, rows=500)
-    whole = estimate_amount(p, measure(p, labels))
-    monkeypatch.setattr(pieces_of, "PIECE", 50)
-    parts = estimate_amount(p, measure(p, labels))
+    whole = estimate_noise_rate(p, measure(p, labels))
+    monkeypatch.setattr(pieces_of, "CHUNK", 50)
+    parts = estimate_noise_rate(p, measure(p, labels))
     assert parts.wrong == whole.wrong
     np.testing.assert_array_equal(parts.joint, whole.joint)
 
@@ -90,7 +90,7 @@ def test_pieces_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_class_nobody_was_given_takes_no_part() -> None:
     p = np.tile([0.1, 0.8, 0.1], (10, 1))
     labels = np.array([0, 2] * 5)
-    found = estimate_amount(p, measure(p, labels))
+    found = estimate_noise_rate(p, measure(p, labels))
     assert found.joint[:, 1].sum() == 0
     np.testing.assert_array_equal(found.transition[1], [0, 1, 0])
 

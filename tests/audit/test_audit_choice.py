@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from noiselimit.audit.diagnostics import count_runs
+from noiselimit.audit.diagnostics import select_runs
 from noiselimit.errors import InputError
 from noiselimit.runs.spec import RunSpec
 
@@ -40,7 +40,7 @@ def runs(*betas: float, failed: tuple[int, ...] = (), seeds: int = 1) -> Any:
 def test_settings_near_the_best_count(
     accuracies: list[float | None], validated: int, counted: list[bool]
 ) -> None:
-    assert count_runs(runs(3, 10), accuracies, validated) == counted
+    assert select_runs(runs(3, 10), accuracies, validated) == counted
 
 
 @pytest.mark.parametrize(
@@ -57,18 +57,18 @@ def test_what_started_from_a_ce_run_counts_where_nothing_else_learned_as_much(
 ) -> None:
     own = runs(*range(1, len(accuracies) + 1))
     own[1].spec = replace(own[1].spec, method="limit-l+init", parent="0" * 16)
-    assert count_runs(own, accuracies, 360) == counted
+    assert select_runs(own, accuracies, 360) == counted
 
 
 def test_seeds_of_a_setting_count_together_but_for_those_that_failed() -> None:
     accuracies = [0.70, 0.60, 0.66, 0.638, 0.5, None]
-    assert count_runs(runs(3, 10, 30, seeds=2), accuracies, 1000) == [True] * 4 + [False] * 2
-    assert count_runs(runs(3, 10, seeds=2), [0.7, None, 0.7, 0.7], 1000) == [True, False, True, True]
+    assert select_runs(runs(3, 10, 30, seeds=2), accuracies, 1000) == [True] * 4 + [False] * 2
+    assert select_runs(runs(3, 10, seeds=2), [0.7, None, 0.7, 0.7], 1000) == [True, False, True, True]
 
 
 def test_more_seeds_make_the_choice_sharper() -> None:
-    assert count_runs(runs(3, 10), [0.70, 0.65], 40) == [True, True]
-    assert count_runs(runs(3, 10, seeds=4), [0.70] * 4 + [0.65] * 4, 40) == [True] * 4 + [False] * 4
+    assert select_runs(runs(3, 10), [0.70, 0.65], 40) == [True, True]
+    assert select_runs(runs(3, 10, seeds=4), [0.70] * 4 + [0.65] * 4, 40) == [True] * 4 + [False] * 4
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=6), st.integers(1, 10**6), st.randoms())
@@ -77,17 +77,17 @@ def test_the_best_counts_whatever_the_order(
 ) -> None:
     assume(any(accuracy is not None for accuracy in accuracies))
     own = runs(*range(1, len(accuracies) + 1))
-    counted = count_runs(own, accuracies, validated)
+    counted = select_runs(own, accuracies, validated)
     known = [accuracy for accuracy in accuracies if accuracy is not None]
     for accuracy, counts in zip(accuracies, counted, strict=True):
         assert counts or accuracy is None or accuracy < max(known) - 0.0099
         assert not counts or accuracy is not None
     order = list(range(len(own)))
     random.shuffle(order)
-    again = count_runs([own[i] for i in order], [accuracies[i] for i in order], validated)
+    again = select_runs([own[i] for i in order], [accuracies[i] for i in order], validated)
     assert again == [counted[i] for i in order]
 
 
 def test_nothing_left_to_count() -> None:
     with pytest.raises(InputError, match="broke down in every run of the audit, because the loss was not"):
-        count_runs(runs(3, 10, failed=(0, 1)), [None, None], 100)
+        select_runs(runs(3, 10, failed=(0, 1)), [None, None], 100)

@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from noiselimit.audit.fixes import Cleaned, write_cleaned
-from noiselimit.audit.issues import Audit, Steering, audit_probabilities
+from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.pictures import Paths
@@ -31,7 +31,7 @@ def flagging(labels: Any, suggested: Any, flagged: Any, classes: int | None = No
     """An audit that flags these rows and suggests these labels."""
     labels, suggested, flagged = np.asarray(labels), np.asarray(suggested), np.asarray(flagged, bool)
     p = np.eye(classes or int(max(labels.max(), suggested.max())) + 1)[np.where(flagged, suggested, labels)]
-    audit = audit_probabilities(labels, p, Steering(budget=0))
+    audit = audit_probabilities(labels, p, FlagRule(budget=0))
     audit.table["is_label_issue"] = flagged
     return audit
 
@@ -245,7 +245,7 @@ def test_rows_without_a_label_stay(tmp_path: Path) -> None:
     source, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
     pd.DataFrame({"x": [1, 2, 3, 4], "label": ["u", None, "v", "u"]}).to_parquet(source)
     p = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]])
-    audit = audit_probabilities(["u", None, "v", "u"], p, Steering(budget=1))
+    audit = audit_probabilities(["u", None, "v", "u"], p, FlagRule(budget=1))
     write_cleaned(source, target, audit, "relabel", data=DATA)
     assert pyarrow.parquet.read_table(target)["label"].to_pylist() == ["u", None, "v", "v"]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from noiselimit import InputError, find_label_issues
 from noiselimit.audit.plan import AuditPlan
-from noiselimit.audit.validation import as_audited
+from noiselimit.audit.validation import prepare_data
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import Notice
 
@@ -104,9 +104,9 @@ def test_of_dice_nothing_is_flagged_unless_asked_for() -> None:
         "note": None,
     }
     with pytest.warns(Notice, match="learned next to nothing"):
-        steered = find_label_issues(inputs, labels, plan=QUICK, budget=7)
-    assert steered["is_label_issue"].sum() == 7
-    assert steered.attrs["wrong_labels"] is None
+        rule_given = find_label_issues(inputs, labels, plan=QUICK, budget=7)
+    assert rule_given["is_label_issue"].sum() == 7
+    assert rule_given.attrs["wrong_labels"] is None
 
 
 def test_notes_on_the_data_are_told(blobs: DataSet) -> None:
@@ -156,7 +156,7 @@ def test_classes_keep_their_type() -> None:
         (pd.Series(["x", "y", "x", "x"], dtype="category"), ["x", "y"]),
         (["2", "10", "2", "2"], ["10", "2"]),
     ):
-        data, as_given = as_audited(np.ones((4, 2)), labels)
+        data, as_given = prepare_data(np.ones((4, 2)), labels)
         assert as_given.names is not None
         assert as_given.names.tolist() == names
         assert len(data.examples) == 4
@@ -169,10 +169,10 @@ def test_classes_keep_their_type() -> None:
 def test_labels_come_back_as_they_were_given(labels: list[Any]) -> None:
     known = [label for label in labels if label is not None]
     assume(1 < len(set(known)) < len(known))
-    _, given_labels = as_audited(np.ones((len(labels), 2)), labels)
+    _, given_labels = prepare_data(np.ones((len(labels), 2)), labels)
     assert given_labels.missing.tolist() == [label is None for label in labels]
     there = given_labels.labels[~given_labels.missing]
-    assert given_labels.called(there).tolist() == known
+    assert given_labels.to_names(there).tolist() == known
 
 
 def test_both_ways_have_the_same_options() -> None:

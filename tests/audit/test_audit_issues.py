@@ -1,4 +1,4 @@
-"""`find_label_issues` with probabilities: its table, its steering and its complaints."""
+"""`find_label_issues` with probabilities: its table, its rule and its complaints."""
 
 import re
 from typing import Any

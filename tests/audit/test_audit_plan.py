@@ -12,8 +12,8 @@ from noiselimit.audit.plan import (
     Candidate,
     Recipe,
     Recipes,
-    fitting_batch_size,
-    fitting_epochs,
+    auto_batch_size,
+    auto_epochs,
 )
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.errors import InputError
@@ -108,12 +108,12 @@ def test_the_data_say_what_the_plan_does_not(tiny_images: DataSet) -> None:
     ],
 )
 def test_steps_are_bounded_but_not_below_eight_epochs(examples: int, size: int, epochs: int) -> None:
-    assert fitting_batch_size(examples) == size
-    assert fitting_epochs(examples, size) == epochs
+    assert auto_batch_size(examples) == size
+    assert auto_epochs(examples, size) == epochs
 
 
 def test_large_pictures_keep_usual_batches() -> None:
-    assert fitting_batch_size(10**6, 3 * 224 * 224) == 256
+    assert auto_batch_size(10**6, 3 * 224 * 224) == 256
 
 
 def test_sizes_follow_from_what_trains() -> None:

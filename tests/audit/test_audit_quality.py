@@ -1,4 +1,4 @@
-"""Per-example measures against plain definitions, whatever the size of the pieces."""
+"""Per-example measures against plain definitions, whatever the size of the chunks."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_a_tie_goes_to_the_given_label() -> None:
 def test_pieces_do_not_matter(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     p, labels = draw(50, 5, 0)
     whole = measure(p, labels)
-    monkeypatch.setattr(quality, "PIECE", size)
+    monkeypatch.setattr(quality, "CHUNK", size)
     for name, value in vars(measure(p, labels)).items():
         np.testing.assert_array_equal(value, getattr(whole, name))
 

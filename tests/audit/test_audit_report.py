@@ -9,7 +9,14 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from noiselimit.audit.issues import Audit, Known, Steering, amount_sentence, audit_probabilities, find_known
+from noiselimit.audit.issues import (
+    Audit,
+    FlagRule,
+    GroundTruth,
+    audit_probabilities,
+    compare_with_clean_labels,
+    describe_noise_rate,
+)
 from noiselimit.audit.report import make_audit_report, row_columns
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.tables import Categorical, Numeric, Table
@@ -254,7 +261,7 @@ def test_runs_bring_their_curves_and_what_was_run(blobs: DataSet) -> None:
 
 def test_a_steered_audit_shows_what_was_asked_for() -> None:
     given, _, probabilities = problem(60, 2, 6)
-    audit = audit_probabilities(given, probabilities, Steering(budget=3))
+    audit = audit_probabilities(given, probabilities, FlagRule(budget=3))
     data = DataSet("x", make_examples(np.zeros((60, 1)), given))
     report = make_audit_report(audit, data, ["a", "b"], asked="--budget 3")
     assert len(report.gaps_flagged) == 3
@@ -265,14 +272,14 @@ def test_a_steered_audit_shows_what_was_asked_for() -> None:
 def test_clean_labels_say_how_right_the_audit_is() -> None:
     given, right, probabilities = problem(60, 2, 6)
     data = DataSet("x", make_examples(np.zeros((60, 1)), given, clean_labels=right))
-    audit = audit_probabilities(given, probabilities, Steering(budget=10))
-    known = find_known(audit, data)
-    assert known == Known(wrong=6, found=6, gap_auc=1.0)
+    audit = audit_probabilities(given, probabilities, FlagRule(budget=10))
+    known = compare_with_clean_labels(audit, data)
+    assert known == GroundTruth(wrong=6, found=6, gap_auc=1.0)
     report = make_audit_report(audit, data, ["a", "b"])
     assert (
         "6 are wrong; of the flagged ones 6 are wrong and 4 right; AUROC of the gap 1.0000." in report.flagged
     )
-    assert find_known(audit, DataSet("x", make_examples(np.zeros((60, 1)), given))) is None
+    assert compare_with_clean_labels(audit, DataSet("x", make_examples(np.zeros((60, 1)), given))) is None
 
 
 def test_missing_labels_are_in_no_count_of_what_is_known() -> None:
@@ -280,7 +287,9 @@ def test_missing_labels_are_in_no_count_of_what_is_known() -> None:
     labels = pd.Series(given).astype(object)
     labels[0] = None
     data = DataSet("x", make_examples(np.zeros((60, 1)), given, clean_labels=right))
-    assert find_known(audit_probabilities(labels, probabilities), data) == Known(5, 5, 1.0)
+    assert compare_with_clean_labels(audit_probabilities(labels, probabilities), data) == GroundTruth(
+        5, 5, 1.0
+    )
 
 
 def test_a_row_of_a_table_is_read_back_from_its_features() -> None:
@@ -297,4 +306,4 @@ def test_a_row_of_a_table_is_read_back_from_its_features() -> None:
 
 def test_the_sentence_counts_one_as_one() -> None:
     audit, _ = small(["a", "b"], wrong=1)
-    assert re.match(r"About 1 of 60 labels \(1\.7\u00a0%\) is wrong, ", amount_sentence(audit.amount))
+    assert re.match(r"About 1 of 60 labels \(1\.7\u00a0%\) is wrong, ", describe_noise_rate(audit.noise_rate))

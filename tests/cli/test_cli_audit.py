@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from noiselimit.audit.diagnostics import Learned
-from noiselimit.audit.fit import Judged, judge
+from noiselimit.audit.diagnostics import Diagnosis
+from noiselimit.audit.fit import AuditFit, fit
 from noiselimit.audit.plan import DEFAULT, FAST
 from noiselimit.cli.audit import make_plan, plain, quality, usual_folder
 from noiselimit.cli.main import run
@@ -52,15 +52,15 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judged(audited: Path) -> Judged:
+def fitted(audited: Path) -> AuditFit:
     """What training says of the animals."""
-    return judge(load_data(audited / "animals.csv", reading=Reading(label="kind")), threads=1)
+    return fit(load_data(audited / "animals.csv", reading=Reading(label="kind")), threads=1)
 
 
 @pytest.fixture
-def trained(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The animals have been judged already: for tests of what becomes of it."""
-    monkeypatch.setattr("noiselimit.audit.fit.judge", lambda data, plan, **how: judged)
+def trained(fitted: AuditFit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The animals have been fitted already: for tests of what becomes of it."""
+    monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: fitted)
 
 
 @pytest.fixture
@@ -326,7 +326,7 @@ def test_missing_labels_are_listed_and_the_rest_is_audited(command, tmp_path) ->
 
 
 @pytest.mark.parametrize(
-    ("steering", "flagged", "words"),
+    ("rule", "flagged", "words"),
     [
         (("--budget", "5"), 5, "5 labels are flagged, as --budget 5 asks, from a gap of "),
         (("--expect-noise", "0.1"), 24, "24 labels are flagged, as --expect-noise 0.1 asks, "),
@@ -335,8 +335,8 @@ def test_missing_labels_are_listed_and_the_rest_is_audited(command, tmp_path) ->
         (("--budget", "0"), 0, "No label is flagged, as --budget 0 asks."),
     ],
 )
-def test_people_may_say_how_many_to_flag(command, trained, table, steering, flagged, words) -> None:
-    answer = command("audit", table, "--label", "kind", *steering, *QUICK)
+def test_people_may_say_how_many_to_flag(command, trained, table, rule, flagged, words) -> None:
+    answer = command("audit", table, "--label", "kind", *rule, *QUICK)
     assert answer.code == 0
     assert answer.out.splitlines()[0].startswith("About 12 of 240 labels")
     assert answer.out.splitlines()[1].startswith(words)
@@ -435,9 +435,9 @@ def test_no_cleaned_copy_is_made_of_what_was_not_learned_unless_somebody_insists
     assert len(np.load("copy.npz")["labels"]) == 180
 
 
-def test_memorised_labels_are_told_of(command, judged, table, monkeypatch) -> None:
-    told = replace(judged, learned=Learned(note="They were learned by heart."))
-    monkeypatch.setattr("noiselimit.audit.fit.judge", lambda data, plan, **how: told)
+def test_memorised_labels_are_told_of(command, fitted, table, monkeypatch) -> None:
+    told = replace(fitted, learned=Diagnosis(note="They were learned by heart."))
+    monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: told)
     answer = command("audit", table, "--label", "kind", *QUICK)
     lines = answer.out.splitlines()
     assert lines[0].startswith("About 12 of 240 labels")
@@ -488,11 +488,11 @@ def test_ctrl_c_writes_nothing_and_says_so(command, table, monkeypatch) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["animals.csv"]
 
 
-def test_a_failed_run_is_told_and_the_code_is_1(command, judged, table, monkeypatch) -> None:
-    metrics = {**judged.runs[1].metrics, "failure": "its loss was not finite: lower the learning rate"}
-    failed = replace(judged.runs[1], metrics={**metrics, "status": "failed"}, in_memory=None)
-    partly = Judged(judged.pred_probs, [judged.runs[0], failed], [True, False])
-    monkeypatch.setattr("noiselimit.audit.fit.judge", lambda data, plan, **how: partly)
+def test_a_failed_run_is_told_and_the_code_is_1(command, fitted, table, monkeypatch) -> None:
+    metrics = {**fitted.runs[1].metrics, "failure": "its loss was not finite: lower the learning rate"}
+    failed = replace(fitted.runs[1], metrics={**metrics, "status": "failed"}, in_memory=None)
+    partly = AuditFit(fitted.pred_probs, [fitted.runs[0], failed], [True, False])
+    monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: partly)
     answer = command("audit", table, "--label", "kind", *QUICK)
     assert answer.code == 1
     assert answer.err == "failed: β 10, seed 0: its loss was not finite: lower the learning rate.\n"

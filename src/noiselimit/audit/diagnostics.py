@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.audit.noise_rate import LEAST, Agreement, agreement
-from noiselimit.audit.probabilities import averaged_of, said_of
-from noiselimit.audit.quality import pieces
+from noiselimit.audit.probabilities import load_averages, mean_of_networks
+from noiselimit.audit.quality import chunks
 from noiselimit.data.examples import DataSet, is_labelled
 from noiselimit.errors import InputError
 from noiselimit.report.content import percent
@@ -21,19 +21,19 @@ from noiselimit.runs.spec import setting
 Labels = npt.NDArray[np.int64]
 
 
-def agreement_of(run: Run, labels: Labels, rows: Labels) -> Agreement | None:
+def held_out_agreement(run: Run, labels: Labels, rows: Labels) -> Agreement | None:
     """What a run averaged of these rows against their given labels; None if it failed."""
-    averaged = averaged_of(run)
+    averaged = load_averages(run)
     if averaged is None:
         return None
     classes = averaged.classifier.shape[1]
     predicted = np.empty(len(rows), np.int64)
-    for piece in pieces(len(rows), classes):
-        predicted[piece] = said_of(averaged, rows[piece]).argmax(1)
+    for piece in chunks(len(rows), classes):
+        predicted[piece] = mean_of_networks(averaged, rows[piece]).argmax(1)
     return agreement(predicted, labels[rows], classes)
 
 
-def steady_agreement(
+def second_half_agreement(
     runs: Sequence[Run], predicted: Labels, given: Labels, classes: int, settings: int
 ) -> Agreement | None:
     """Of weights whose epoch these very labels chose, which makes them agree better than they deserve: the
@@ -77,7 +77,7 @@ UNCHECKED = (
 
 
 @dataclass(frozen=True)
-class Learned:
+class Diagnosis:
     """What a person should know of how the networks learned, a sentence each; None where all is well."""
 
     warning: str | None = None
@@ -86,17 +86,17 @@ class Learned:
     """What could be done better."""
 
 
-def how_learned(judging: Sequence[Run], agreement: Agreement | None) -> Learned:
-    """Of the runs that judge together, and their agreement with labels held out; None: there are no such."""
+def check_learning(judging: Sequence[Run], agreement: Agreement | None) -> Diagnosis:
+    """Of the runs that fit together, and their agreement with labels held out; None: there are no such."""
     too_little = UNCHECKED if agreement is None else _hardly_more_than_chance(agreement)
     if too_little is not None:
-        return Learned(too_little)
+        return Diagnosis(too_little)
     best = max(judging, key=lambda run: _last_quarters(run, "validation_accuracy")[1])
     trained, held_out = (_last_quarters(best, f"{part}_accuracy") for part in ("train", "validation"))
     rise = trained[1] - trained[0]
     if held_out[1] - held_out[0] < OF_THE_SAME * rise:
-        return Learned(note=_memorising(trained, held_out) if rise > BY_HEART else None)
-    return Learned(note=_still_learning(trained, len(best.history)) if rise > RISES else None)
+        return Diagnosis(note=_memorising(trained, held_out) if rise > BY_HEART else None)
+    return Diagnosis(note=_still_learning(trained, len(best.history)) if rise > RISES else None)
 
 
 def _hardly_more_than_chance(agreement: Agreement) -> str | None:
@@ -146,7 +146,7 @@ SHOWN = 3
 
 
 def check_data(data: DataSet, *, many_classes: bool = False) -> DataSet:
-    """The data with notes on what cannot be judged; an error where the labels are hardly classes.
+    """The data with notes on what cannot be fitted; an error where the labels are hardly classes.
 
     `many_classes` is for those who know that there are few examples for each class.
     """
@@ -158,12 +158,12 @@ def check_data(data: DataSet, *, many_classes: bool = False) -> DataSet:
             f"{data.name}: there are {examples.classes} classes for {labelled} labels, which looks like an "
             f"identifier; {other}, or say --many-classes (many_classes=True) if these are classes."
         )
-    notes = [note for note in (single_examples(data),) if note is not None and note not in data.notes]
+    notes = [note for note in (singleton_note(data),) if note is not None and note not in data.notes]
     return dataclasses.replace(data, notes=(*data.notes, *notes)) if notes else data
 
 
-def single_examples(data: DataSet) -> str | None:
-    """A note on the classes of which there is one example: it is judged, but no other speaks for its label.
+def singleton_note(data: DataSet) -> str | None:
+    """A note on the classes of which there is one example: it is fitted, but no other speaks for its label.
 
     It is not left out, because such a class may well be a slip of the hand, and that should be found.
     """
@@ -193,7 +193,7 @@ TOLERATED = 0.01
 examples any difference is: the mean of two networks so near each other is no worse than the better one."""
 
 
-def count_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validated: int) -> list[bool]:
+def select_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validated: int) -> list[bool]:
     """Which runs count, by the accuracy that each one's probabilities have on `validated` given labels.
 
     Runs that differ in the seed only are one setting and have the mean of their accuracies. Those of a

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.issues import Audit, Steering, audit_probabilities, missing_sentence
+from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities, describe_missing
 from noiselimit.errors import InputError, Notice
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ def find_label_issues(
 
     Columns: `is_label_issue`; `label_quality` in [0, 1], lower is worse; `given_label`; `predicted_label`;
     `gap` in [0, √2]; `suggested_probability` of the predicted label; `rank_in_class`, 1 for the worst of its
-    given class; `row`. How many are flagged is estimated, or steered by one of `expect_noise` (the worst
+    given class; `row`. How many are flagged is estimated, or rule_given by one of `expect_noise` (the worst
     share), `budget` (the N worst) and `min_quality` (all of lower quality). Rows without a label are listed
     in a `Notice` and left unflagged, with a prediction. `attrs` of the table hold the estimated number of
     wrong labels, its share and interval.
 
-    Where something is trained that learned too little to judge, a `Notice` says so, `attrs` hold None, and
+    Where something is trained that learned too little to fit, a `Notice` says so, `attrs` hold None, and
     nothing is flagged that was not asked for. `fast` halves the time, `plan` says what to train, and
     `many_classes` insists that labels with few examples of each are meant; the same `seed` gives the same
     result on one device.
@@ -58,13 +58,13 @@ def find_label_issues(
         "many_classes": many_classes,
     }
     _require_one_kind(X, y, labels, pred_probs, [name for name in training if training[name] != _USUAL[name]])
-    steering = Steering(expect_noise, budget, min_quality)
+    rule = FlagRule(expect_noise, budget, min_quality)
     if X is None:
-        audit = audit_probabilities(labels, pred_probs, steering)
+        audit = audit_probabilities(labels, pred_probs, rule)
     else:
-        audit = _audit_inputs(X, y, steering, **training)
+        audit = _audit_inputs(X, y, rule, **training)
     if len(audit.missing):
-        warnings.warn(Notice(missing_sentence(audit.missing.tolist())), stacklevel=2)
+        warnings.warn(Notice(describe_missing(audit.missing.tolist())), stacklevel=2)
     for said in (audit.warning, audit.note):
         if said is not None:
             warnings.warn(Notice(said), stacklevel=2)
@@ -102,12 +102,12 @@ def _require_one_kind(inputs: Any, y: Any, labels: Any, pred_probs: Any, trainin
 
 
 def _audit_inputs(
-    inputs: Any, y: Any, steering: Steering, *, fast: bool, plan: "AuditPlan | None", seed: Any, **how: Any
+    inputs: Any, y: Any, rule: FlagRule, *, fast: bool, plan: "AuditPlan | None", seed: Any, **how: Any
 ) -> Audit:
     from noiselimit.audit.diagnostics import check_data
-    from noiselimit.audit.fit import judge
+    from noiselimit.audit.fit import fit
     from noiselimit.audit.plan import DEFAULT, FAST
-    from noiselimit.audit.validation import as_audited
+    from noiselimit.audit.validation import prepare_data
 
     if plan is not None and fast:
         raise InputError("plan and fast both say what to train: give one of them.")
@@ -116,7 +116,7 @@ def _audit_inputs(
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed is {seed!r}: give a whole number ≥ 0.")
         chosen = dataclasses.replace(chosen, seeds=(int(seed),))
-    data, given = as_audited(inputs, y)
+    data, given = prepare_data(inputs, y)
     for note in check_data(data, many_classes=how["many_classes"]).notes:
         warnings.warn(Notice(note), stacklevel=3)
-    return judge(data, chosen, **how).audit(given, steering)
+    return fit(data, chosen, **how).audit(given, rule)

@@ -1,4 +1,4 @@
-"""From data to probabilities by which their labels are judged, and to the audit itself."""
+"""From data to probabilities by which their labels are fitted, and to the audit itself."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from noiselimit.audit.diagnostics import (
-    Learned,
-    agreement_of,
+    Diagnosis,
     check_data,
-    count_runs,
+    check_learning,
     count_settings,
-    how_learned,
+    held_out_agreement,
     mean_agreement,
+    select_runs,
 )
-from noiselimit.audit.issues import Audit, Steering, audit_given
+from noiselimit.audit.issues import Audit, FlagRule, audit_labels
 from noiselimit.audit.plan import DEFAULT, AuditPlan
-from noiselimit.audit.probabilities import Labels, Probabilities, mean_said, without_averages
-from noiselimit.audit.validation import Given
+from noiselimit.audit.probabilities import Labels, Probabilities, average_runs, drop_averages
+from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.examples import DataSet, is_labelled, take_examples
 from noiselimit.engine.backend import find_device
 from noiselimit.engine.preparation import split_examples
@@ -30,8 +30,8 @@ from noiselimit.training import Progress, train
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What was trained to judge labels, and what it says."""
+class AuditFit:
+    """What was trained to fit labels, and what it says."""
 
     pred_probs: Probabilities
     """[n, C] in data order, of all examples; for those without a label, what the weights predict."""
@@ -39,31 +39,31 @@ class Judged:
     """All that were trained. Those in memory have handed over what they averaged: `averaged` is None."""
     counted: list[bool]
     """Which of them are in the mean; see `noiselimit.audit.choice`."""
-    learned: Learned = field(default_factory=Learned)
-    """Whether they learned enough to judge."""
+    learned: Diagnosis = field(default_factory=Diagnosis)
+    """Whether they learned enough to fit."""
     known_from: int | None = None
-    """See `noiselimit.audit.amount.Amount`; None: all examples."""
+    """See `noiselimit.audit.noise_rate.NoiseRate`; None: all examples."""
     unscaled: Probabilities | None = None
     """[n, C] as said, before any of it was brought to the scale of examples held out; None: not asked for."""
 
-    def audit(self, given: Given, steering: Steering | None = None) -> Audit:
+    def audit(self, given: GivenLabels, rule: FlagRule | None = None) -> Audit:
         """What they say about these labels [n]."""
         learned = self.learned
-        return audit_given(
-            given, self.pred_probs, steering, learned.warning, learned.note, known_from=self.known_from
+        return audit_labels(
+            given, self.pred_probs, rule, learned.warning, learned.note, known_from=self.known_from
         )
 
 
 def audit_data(
-    data: DataSet, plan: AuditPlan = DEFAULT, steering: Steering | None = None, **how: Any
-) -> tuple[Audit, Judged]:
-    """Train and judge every label; `how` is what `judge` takes. Labels are numbers in the table."""
-    judged = judge(data, plan, **how)
-    given = Given(data.examples.labels, None)
-    return judged.audit(given, steering), judged
+    data: DataSet, plan: AuditPlan = DEFAULT, rule: FlagRule | None = None, **how: Any
+) -> tuple[Audit, AuditFit]:
+    """Train and fit every label; `how` is what `fit` takes. Labels are numbers in the table."""
+    fitted = fit(data, plan, **how)
+    given = GivenLabels(data.examples.labels, None)
+    return fitted.audit(given, rule), fitted
 
 
-def judge(
+def fit(
     data: DataSet,
     plan: AuditPlan = DEFAULT,
     *,
@@ -76,7 +76,7 @@ def judge(
     checkpoints: str | float = "auto",
     progress: Callable[[Progress], None] | None = None,
     unscaled: bool = False,
-) -> Judged:
+) -> AuditFit:
     """Train the plan's runs on the labelled examples, and average what those that count say of all examples.
 
     Only `data.examples` are audited, by their given labels: the data's own test and validation parts are
@@ -104,19 +104,21 @@ def judge(
         progress=progress,
     )
     held_out = [_validation(run, len(examples)) for run in runs]
-    agreed = [agreement_of(run, examples.labels, rows) for run, rows in zip(runs, held_out, strict=True)]
-    counted = count_runs(runs, [None if one is None else one.share for one in agreed], len(held_out[0]))
+    agreed = [
+        held_out_agreement(run, examples.labels, rows) for run, rows in zip(runs, held_out, strict=True)
+    ]
+    counted = select_runs(runs, [None if one is None else one.share for one in agreed], len(held_out[0]))
     chosen = [run for run, counts in zip(runs, counted, strict=True) if counts]
     rows = [part for part, counts in zip(held_out, counted, strict=True) if counts]
     counting = [one for one, counts in zip(agreed, counted, strict=True) if counts and one is not None]
     different = len(np.unique(np.concatenate(rows)))
-    learned = how_learned(chosen, mean_agreement(counting, different, count_settings(runs)))
-    said = mean_said(chosen, examples.labels, rows, unscaled=unscaled)
+    learned = check_learning(chosen, mean_agreement(counting, different, count_settings(runs)))
+    said = average_runs(chosen, examples.labels, rows, unscaled=unscaled)
     probabilities = said.probabilities
     if not whole:
         probabilities = _with_unlabelled(probabilities, there, data, chosen, device)
-    kept = [without_averages(run) for run in runs]
-    return Judged(probabilities, kept, counted, learned, said.known_from, said.unscaled)
+    kept = [drop_averages(run) for run in runs]
+    return AuditFit(probabilities, kept, counted, learned, said.known_from, said.unscaled)
 
 
 def _validation(run: Run, examples: int) -> Labels:

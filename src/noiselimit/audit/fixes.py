@@ -18,7 +18,7 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
-from noiselimit.audit.folder import called
+from noiselimit.audit.folder import to_class_names
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.quality import Flags, Labels
 from noiselimit.data.examples import DataSet
@@ -339,7 +339,7 @@ def write_cleaned(
     if fix not in ("drop", "relabel"):
         raise unknown("fix", fix, ("drop", "relabel"))
     check_cleaned_target(source, target, overwrite=overwrite)
-    if audit.silent:
+    if audit.flags_withheld:
         raise InputError(
             f"{target}: no cleaned copy was written, because the audit warns that nothing can be said of "
             "these labels; do as it advises, or insist with --budget, --expect-noise or --min-quality."
@@ -386,7 +386,7 @@ def _list_pictures(source: Path, target: Path, fixes: Fixes, audit: Audit, data:
             "audit the folder as it is now."
         )
     column = audit.table["given_label"].where(~fixes.changed, audit.table["predicted_label"])
-    labels = called(column, data.examples.class_names)
+    labels = to_class_names(column, data.examples.class_names)
     table = pyarrow.table(
         {"path": pyarrow.array(names, pyarrow.string()), "label": pyarrow.array(labels, pyarrow.string())}
     )

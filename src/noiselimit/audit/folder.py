@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from noiselimit.audit.issues import Audit
-from noiselimit.audit.quality import pieces
+from noiselimit.audit.quality import chunks
 from noiselimit.audit.validation import check_probabilities
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
@@ -60,7 +60,7 @@ def issue_table(audit: Audit, data: DataSet) -> pyarrow.Table:
     """The audit's table with class names instead of numbers, and paths where the examples have names."""
     frame = audit.table.copy()
     for column in LABELS:
-        frame[column] = called(frame[column], data.examples.class_names)
+        frame[column] = to_class_names(frame[column], data.examples.class_names)
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     for column in LABELS:  # also where all are missing
         place = table.schema.get_field_index(column)
@@ -81,7 +81,7 @@ def _categorical(table: pyarrow.Table, class_names: Sequence[str]) -> pyarrow.Ta
     return table
 
 
-def called(labels: "pd.Series[Any]", class_names: Sequence[str]) -> npt.NDArray[Any]:
+def to_class_names(labels: "pd.Series[Any]", class_names: Sequence[str]) -> npt.NDArray[Any]:
     """Names [n] of labels that are numbers or names already; None where missing."""
     names = np.array([*class_names, None], object)
     missing = labels.isna().to_numpy()
@@ -157,6 +157,6 @@ def _write_probabilities(path: Path, probabilities: npt.NDArray[np.floating[Any]
     header = {"descr": "<f4", "fortran_order": False, "shape": probabilities.shape}
     with path.open("wb") as file:  # not through mapped memory: there, a full disk ends the process
         np.lib.format.write_array_header_1_0(file, header)
-        for piece in pieces(*probabilities.shape):
+        for piece in chunks(*probabilities.shape):
             part = np.clip(np.asarray(probabilities[piece], np.float64), 0.0, 1.0)
             file.write((part / part.sum(1, keepdims=True)).astype("<f4").tobytes())

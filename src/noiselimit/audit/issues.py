@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.noise_rate import LEAST, Amount, agreement, estimate_amount, gap_threshold
+from noiselimit.audit.noise_rate import LEAST, NoiseRate, agreement, estimate_noise_rate, gap_threshold
 from noiselimit.audit.quality import (
-    FARTHEST,
-    NEVER,
+    MAX_GAP,
+    NO_THRESHOLD,
     Flags,
     Labels,
     Probabilities,
     Quality,
-    Selected,
+    RowSubset,
+    chunks,
     measure,
-    pieces,
     rank_in_class,
     worst_first,
 )
-from noiselimit.audit.validation import Given, check_labels, check_probabilities
+from noiselimit.audit.validation import GivenLabels, check_labels, check_probabilities
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, number
 from noiselimit.report.content import percent
@@ -33,7 +33,7 @@ FEWEST = 50
 
 
 @dataclass(frozen=True)
-class Steering:
+class FlagRule:
     """How many labels a person wants flagged; at most one is given, and none leaves it to the estimate."""
 
     expect_noise: float | None = None
@@ -67,13 +67,13 @@ class Audit:
 
     table: pd.DataFrame
     """One row per example in data order; see `find_label_issues` for the columns."""
-    amount: Amount
+    noise_rate: NoiseRate
     """Not to be told where there is a warning."""
     threshold: float
     """Gap from which on labels are flagged."""
     missing: Labels
     """Rows without a label; they are in the table, never flagged."""
-    steered: bool = False
+    rule_given: bool = False
     """Whether a person said how many to flag."""
     warning: str | None = None
     """Why nothing can be said of the labels, if so, in one sentence."""
@@ -81,22 +81,22 @@ class Audit:
     """What could be done better, likewise."""
 
     @property
-    def silent(self) -> bool:
+    def flags_withheld(self) -> bool:
         """Whether nothing is flagged because nothing can be said, and nobody insisted."""
-        return self.warning is not None and not self.steered
+        return self.warning is not None and not self.rule_given
 
 
-def audit_probabilities(labels: Any, pred_probs: Any, steering: Steering | None = None) -> Audit:
+def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule | None = None) -> Audit:
     """Everything that class probabilities [n, C] say about labels [n], as people have them."""
     probabilities = check_probabilities(pred_probs)
     given = check_labels(labels, *probabilities.shape)
-    return audit_given(given, probabilities, steering, note=_of_other_labels(given, probabilities))
+    return audit_labels(given, probabilities, rule, note=_of_other_labels(given, probabilities))
 
 
-def audit_given(
-    given: Given,
+def audit_labels(
+    given: GivenLabels,
     probabilities: Probabilities,
-    steering: Steering | None = None,
+    rule: FlagRule | None = None,
     warning: str | None = None,
     note: str | None = None,
     *,
@@ -105,40 +105,40 @@ def audit_given(
     """The same of labels and probabilities [n, C] that are known to be in order.
 
     With a `warning` that nothing can be said, there is no estimate, and nothing is flagged but what a person
-    asks for. `known_from` is as for `Amount`.
+    asks for. `known_from` is as for `NoiseRate`.
     """
-    steering = steering or Steering()
+    rule = rule or FlagRule()
     there = ~given.missing
     whole = bool(there.all())
-    labelled = probabilities if whole else Selected(probabilities, np.flatnonzero(there))
+    labelled = probabilities if whole else RowSubset(probabilities, np.flatnonzero(there))
     quality = measure(labelled, given.labels if whole else given.labels[there])
-    amount = estimate_amount(labelled, quality, known_from)
-    if warning is not None and not steering.given:
-        flags, threshold = np.zeros(len(quality), bool), NEVER
+    noise_rate = estimate_noise_rate(labelled, quality, known_from)
+    if warning is not None and not rule.given:
+        flags, threshold = np.zeros(len(quality), bool), NO_THRESHOLD
     else:
-        flags, threshold = flag(quality, amount, steering)
+        flags, threshold = flag(quality, noise_rate, rule)
     table = _table(given, quality, flags, there)
     if not whole:
         rest = np.flatnonzero(~there)
-        table.loc[rest, "predicted_label"] = given.called(probabilities[rest].argmax(1).astype(np.int64))
+        table.loc[rest, "predicted_label"] = given.to_names(probabilities[rest].argmax(1).astype(np.int64))
         table.loc[rest, "suggested_probability"] = probabilities[rest].max(1).astype(np.float64)
     told = warning is None
     table.attrs = {
-        "wrong_labels": amount.wrong if told else None,
-        "share": amount.rate if told else None,
-        "interval": list(amount.interval) if told else None,
-        "known_from": amount.known_from if told else None,
+        "wrong_labels": noise_rate.wrong if told else None,
+        "share": noise_rate.rate if told else None,
+        "interval": list(noise_rate.interval) if told else None,
+        "known_from": noise_rate.known_from if told else None,
         "warning": warning,
         "note": note,
     }
     missing = np.flatnonzero(~there).astype(np.int64)
-    return Audit(table, amount, threshold, missing, steering.given, warning, note)
+    return Audit(table, noise_rate, threshold, missing, rule.given, warning, note)
 
 
-def _of_other_labels(given: Given, probabilities: Probabilities) -> str | None:
+def _of_other_labels(given: GivenLabels, probabilities: Probabilities) -> str | None:
     """A sentence where the probabilities know next to nothing of the labels, as with columns in disorder."""
     predicted = np.empty(len(probabilities), np.int64)
-    for piece in pieces(*probabilities.shape):
+    for piece in chunks(*probabilities.shape):
         predicted[piece] = np.asarray(probabilities[piece]).argmax(1)
     there = ~given.missing
     found = agreement(predicted[there], given.labels[there], probabilities.shape[1])
@@ -151,30 +151,28 @@ def _of_other_labels(given: Given, probabilities: Probabilities) -> str | None:
     )
 
 
-def flag(quality: Quality, amount: Amount, steering: Steering) -> tuple[Flags, float]:
+def flag(quality: Quality, noise_rate: NoiseRate, rule: FlagRule) -> tuple[Flags, float]:
     """[n] whether a label is an issue, and the gap from which on."""
-    if steering.min_quality is not None:
-        return quality.label_quality < steering.min_quality, (1.0 - steering.min_quality) * FARTHEST
-    if steering.budget is None and steering.expect_noise is None:
-        threshold = gap_threshold(amount, quality)
+    if rule.min_quality is not None:
+        return quality.label_quality < rule.min_quality, (1.0 - rule.min_quality) * MAX_GAP
+    if rule.budget is None and rule.expect_noise is None:
+        threshold = gap_threshold(noise_rate, quality)
         return (quality.gap >= threshold) & quality.disagrees, threshold
-    share = steering.expect_noise
-    wanted = (
-        round(share * len(quality)) if share is not None else min(int(steering.budget or 0), len(quality))
-    )
+    share = rule.expect_noise
+    wanted = round(share * len(quality)) if share is not None else min(int(rule.budget or 0), len(quality))
     worst = worst_first(quality.gap)[:wanted]
     flags = np.zeros(len(quality), bool)
     flags[worst] = True
-    return flags, float(quality.gap[worst].min()) if wanted else NEVER
+    return flags, float(quality.gap[worst].min()) if wanted else NO_THRESHOLD
 
 
-def _table(given: Given, quality: Quality, flags: Flags, there: Flags) -> pd.DataFrame:
+def _table(given: GivenLabels, quality: Quality, flags: Flags, there: Flags) -> pd.DataFrame:
     """Rows without a label hold NaN, or NA in columns of whole numbers."""
     columns = {
         "is_label_issue": flags,
         "label_quality": quality.label_quality,
-        "given_label": given.called(quality.given),
-        "predicted_label": given.called(quality.predicted),
+        "given_label": given.to_names(quality.given),
+        "predicted_label": given.to_names(quality.predicted),
         "gap": quality.gap,
         "suggested_probability": quality.probability,
         "rank_in_class": rank_in_class(quality.gap, quality.given),
@@ -194,7 +192,7 @@ def _table(given: Given, quality: Quality, flags: Flags, there: Flags) -> pd.Dat
 
 
 @dataclass(frozen=True)
-class Known:
+class GroundTruth:
     """Counted among the examples that have a label."""
 
     wrong: int
@@ -205,7 +203,7 @@ class Known:
     """Area under the ROC curve of the gap; None where all labels are wrong or none is."""
 
 
-def find_known(audit: Audit, data: DataSet) -> Known | None:
+def compare_with_clean_labels(audit: Audit, data: DataSet) -> GroundTruth | None:
     """None where clean labels are not known."""
     wrong = data.examples.wrong
     if wrong is None:
@@ -215,11 +213,11 @@ def find_known(audit: Audit, data: DataSet) -> Known | None:
     wrong = wrong[there]
     flagged = audit.table["is_label_issue"].to_numpy(bool)[there]
     gaps = audit.table["gap"].to_numpy(np.float64)[there]
-    return Known(int(wrong.sum()), int((wrong & flagged).sum()), roc_auc(gaps, wrong))
+    return GroundTruth(int(wrong.sum()), int((wrong & flagged).sum()), roc_auc(gaps, wrong))
 
 
 MOST_NAMED = 10
-UNTOLD = "How many labels are wrong cannot be told."
+NO_ESTIMATE = "How many labels are wrong cannot be told."
 EXPLANATION = (
     "The estimate counts labels that the predictions clearly contradict. The range starts at what is wrong "
     "where the predictions are surest, as if all other disagreement came from classes that overlap; it ends "
@@ -228,19 +226,20 @@ EXPLANATION = (
 )
 
 
-def amount_sentence(amount: Amount) -> str:
+def describe_noise_rate(noise_rate: NoiseRate) -> str:
     """`About 123 of 1,000 labels (12.3 %) are wrong, plausibly between 8.0 % and 20.1 %.`"""
-    low, high = (share(end) for end in amount.interval)
-    if amount.wrong == 0:
-        return f"None of {amount.examples:,} labels seems to be wrong, plausibly up to {high} are."
-    verb = "is" if amount.wrong == 1 else "are"
+    low, high = (share(end) for end in noise_rate.interval)
+    if noise_rate.wrong == 0:
+        return f"None of {noise_rate.examples:,} labels seems to be wrong, plausibly up to {high} are."
+    verb = "is" if noise_rate.wrong == 1 else "are"
     return (
-        f"About {amount.wrong:,} of {amount.examples:,} labels ({share(amount.rate)}) {verb} wrong, "
+        f"About {noise_rate.wrong:,} of {noise_rate.examples:,} labels ({share(noise_rate.rate)}) "
+        f"{verb} wrong, "
         f"plausibly between {low} and {high}."
     )
 
 
-def flagged_sentence(audit: Audit, asked: str = "") -> str:
+def describe_flags(audit: Audit, asked: str = "") -> str:
     """`123 labels are flagged, from a gap of 0.97 on.` and what was not looked at.
 
     `asked` is what a person said of how many to flag, such as `--budget 100`.
@@ -248,13 +247,13 @@ def flagged_sentence(audit: Audit, asked: str = "") -> str:
     flagged = int(audit.table["is_label_issue"].sum())
     many = "No label is" if not flagged else "1 label is" if flagged == 1 else f"{flagged:,} labels are"
     why = f", as {asked} asks" if asked else ""
-    if audit.silent:
+    if audit.flags_withheld:
         why = "; --budget N flags the N worst all the same"
-    since = f", from a gap of {audit.threshold:.2f} on" if flagged and audit.threshold <= FARTHEST else ""
+    since = f", from a gap of {audit.threshold:.2f} on" if flagged and audit.threshold <= MAX_GAP else ""
     return f"{many} flagged{why}{since}."
 
 
-def missing_sentence(rows: Sequence[int]) -> str:
+def describe_missing(rows: Sequence[int]) -> str:
     """Which examples, by their rows, were not looked at; empty if all were."""
     if not len(rows):
         return ""
@@ -264,7 +263,7 @@ def missing_sentence(rows: Sequence[int]) -> str:
     return f"{len(rows):,} examples have no label and were not audited: rows {named}."
 
 
-def known_sentence(known: Known, flagged: int) -> str:
+def describe_ground_truth(known: GroundTruth, flagged: int) -> str:
     """How right the audit is, where clean labels tell."""
     text = (
         f"By the clean labels {known.wrong:,} are wrong; "

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.audit.quality import NEVER, Flags, Floats, Quality, Rows, pieces
+from noiselimit.audit.quality import NO_THRESHOLD, Flags, Floats, Quality, Rows, chunks
 
 MARGIN = 1 / 3  # of the median lead; with 1/2 or 0.7 less is found at pair noise
 SUREST = 0.3  # share of each predicted class in which a disagreement is taken for a wrong label
@@ -18,7 +18,7 @@ _ROUNDING = 1e-9  # probabilities in single precision that are all alike reach t
 
 
 @dataclass(frozen=True, eq=False)
-class Amount:
+class NoiseRate:
     """How many of the labels are wrong, estimated from probabilities alone."""
 
     examples: int
@@ -49,8 +49,8 @@ class Amount:
             return np.where(right > 0, self.joint.T / right, np.eye(len(self.joint)))
 
 
-def estimate_amount(probabilities: Rows, quality: Quality, known_from: int | None = None) -> Amount:
-    """From probabilities [n, C] and what `measure` says of them; `known_from` is as in `Amount`."""
+def estimate_noise_rate(probabilities: Rows, quality: Quality, known_from: int | None = None) -> NoiseRate:
+    """From probabilities [n, C] and what `measure` says of them; `known_from` is as in `NoiseRate`."""
     known_from = len(quality) if known_from is None else known_from
     classes = probabilities.shape[1]
     joint = _confident_joint(probabilities, quality)
@@ -69,14 +69,14 @@ def estimate_amount(probabilities: Rows, quality: Quality, known_from: int | Non
     low, _ = wilson(disagreeing * told, surest * told)
     _, high = wilson(int(quality.disagrees.sum()) * told, known_from)
     interval = min(low, share), max(high, share)
-    return Amount(len(quality), wrong, interval, joint / len(quality), known_from)
+    return NoiseRate(len(quality), wrong, interval, joint / len(quality), known_from)
 
 
-def gap_threshold(amount: Amount, quality: Quality) -> float:
-    """The gap from which on disagreements are taken for wrong labels; NEVER if none are."""
-    if amount.wrong == 0:
-        return NEVER
-    return float(np.partition(quality.gap, -amount.wrong)[-amount.wrong])
+def gap_threshold(noise_rate: NoiseRate, quality: Quality) -> float:
+    """The gap from which on disagreements are taken for wrong labels; NO_THRESHOLD if none are."""
+    if noise_rate.wrong == 0:
+        return NO_THRESHOLD
+    return float(np.partition(quality.gap, -noise_rate.wrong)[-noise_rate.wrong])
 
 
 def wilson(count: float, of: float, z: float = Z) -> tuple[float, float]:
@@ -101,7 +101,7 @@ def _confident_joint(probabilities: Rows, quality: Quality) -> Floats:
     rows, classes = probabilities.shape
     reach = _usual_self_confidence(quality, classes) - _ROUNDING
     counts = np.zeros(classes * classes)
-    for piece in pieces(rows, classes):
+    for piece in chunks(rows, classes):
         p = np.array(probabilities[piece], np.float64)
         p[p < reach] = -1.0
         confident = p.max(1) >= 0

@@ -27,13 +27,13 @@ def is_auto(value: object) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def fitting_batch_size(examples: int, values: int = 1) -> int:
+def auto_batch_size(examples: int, values: int = 1) -> int:
     """For so many training examples, of so many values each."""
     usual = min(max(examples // BATCHES, SMALLEST_BATCH), LARGEST_BATCH)
     return usual if values > MOST_VALUES else max(usual, min(examples // MOST_BATCHES, LARGEST_OF_ALL))
 
 
-def fitting_epochs(examples: int, batch_size: int) -> int:
+def auto_epochs(examples: int, batch_size: int) -> int:
     """For so many training examples in batches of this size."""
     steps = -(-examples // batch_size)
     if steps * USUAL_EPOCHS < FEWEST_STEPS:
@@ -156,9 +156,9 @@ class AuditPlan:
             if value is not None and not is_auto(value):
                 found[name] = value
         trained, values = self._trained(data), math.prod(data.examples.input_shape)
-        size = found.get("batch_size", fitting_batch_size(trained, values))
+        size = found.get("batch_size", auto_batch_size(trained, values))
         size = RunSpec(batch_size=size).batch_size  # a whole number, or said to be none
-        epochs = RunSpec(epochs=found.get("epochs", fitting_epochs(trained, size))).epochs
+        epochs = RunSpec(epochs=found.get("epochs", auto_epochs(trained, size))).epochs
         return {**found, "batch_size": size, "epochs": epochs}
 
     def _trained(self, data: DataSet) -> int:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from scipy.special import bdtrc
 
-from noiselimit.audit.quality import pieces
+from noiselimit.audit.quality import chunks
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.errors import InputError, number
 from noiselimit.inference import mean_probabilities
@@ -28,7 +28,7 @@ Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HoldOut:
     """What is left to train on, and what validates it."""
 
     data: DataSet
@@ -45,7 +45,7 @@ def hold_out(
     weights: npt.NDArray[np.float64] | None,
     share: float,
     seed: int,
-) -> HeldOut:
+) -> HoldOut:
     """Examples and the part that validates them; every class keeps an example to train on.
 
     Inputs [n, ...], labels [n] below `classes`, weights [n] ≥ 0. Those of weight 0 are left out,
@@ -69,7 +69,7 @@ def hold_out(
     validating = chosen if len(chosen) else trained
     if weights is not None:
         validating = _as_often_as_weighed(validating, weights[validating])
-    return HeldOut(DataSet("X", part(trained, weights), validation=part(validating)), trained, chosen)
+    return HoldOut(DataSet("X", part(trained, weights), validation=part(validating)), trained, chosen)
 
 
 def _as_often_as_weighed(rows: Indices, weights: npt.NDArray[np.float64]) -> Indices:
@@ -109,14 +109,14 @@ FEWEST = 100
 """Examples held out; of fewer, only a handful have a wrong label, and quantiles say little of those."""
 
 
-def as_if_held_out(elsewhere: Floats, seen: Rows, held_out: Rows) -> Floats:
+def calibrate(off_label: Floats, seen: Rows, held_out: Rows) -> Floats:
     """[n]: the probability that is not on the given label, as it would be if nobody had seen the labels.
 
-    `elsewhere` [n] is what is said. Rows `seen` of it keep their order, and their values too unless they were
-    memorised, to judge by the rows `held_out`; all other rows stay as they are.
+    `off_label` [n] is what is said. Rows `seen` of it keep their order, and their values too unless they were
+    memorised, to fit by the rows `held_out`; all other rows stay as they are.
     """
-    memorised = is_memorised(elsewhere[seen], elsewhere[held_out])
-    return spread_alike(elsewhere, seen, held_out) if memorised else elsewhere
+    memorised = is_memorised(off_label[seen], off_label[held_out])
+    return match_quantiles(off_label, seen, held_out) if memorised else off_label
 
 
 def is_memorised(seen: Floats, held_out: Floats) -> bool:
@@ -136,17 +136,17 @@ def is_memorised(seen: Floats, held_out: Floats) -> bool:
     return bool(min(surer, seldom) < LIKELY / 2)
 
 
-def spread_alike(elsewhere: Floats, seen: Rows, held_out: Rows) -> Floats:
+def match_quantiles(off_label: Floats, seen: Rows, held_out: Rows) -> Floats:
     """[n]: the same with the quantiles of the rows `held_out` for the rows `seen`, in their order."""
-    trained, apart = np.sort(elsewhere[seen]), np.sort(elsewhere[held_out])
-    scaled = elsewhere.copy()
+    trained, apart = np.sort(off_label[seen]), np.sort(off_label[held_out])
+    scaled = off_label.copy()
     # The ends are those of all probabilities: what is beyond the last example held out keeps its order too.
     places, values = [0.0, *_place(apart, apart), 1.0], [0.0, *apart, 1.0]
-    scaled[seen] = np.interp(_place(elsewhere[seen], trained), places, values)
+    scaled[seen] = np.interp(_place(off_label[seen], trained), places, values)
     return scaled
 
 
-def elsewhere_of(said: Probabilities, given: Labels) -> Floats:
+def off_label_mass(said: Probabilities, given: Labels) -> Floats:
     """[n]: how much of the probabilities [n, C] is not on the given class [n]."""
     # Not the rest of 1 or of all: rounding would leave little of what is nearly nothing.
     others = said.copy()
@@ -154,15 +154,15 @@ def elsewhere_of(said: Probabilities, given: Labels) -> Floats:
     return np.asarray(np.minimum(others.sum(1, dtype=np.float64), 1.0))
 
 
-def moved(said: Probabilities, given: Labels, elsewhere: Floats) -> Probabilities:
-    """Probabilities [n, C] of which `elsewhere` [n] is not on the given class [n], but shared out among the
+def with_off_label_mass(said: Probabilities, given: Labels, off_label: Floats) -> Probabilities:
+    """Probabilities [n, C] of which `off_label` [n] is not on the given class [n], but shared out among the
     other classes as before; where these have nothing, it stays so."""
-    every, before = np.arange(len(given)), elsewhere_of(said, given)
+    every, before = np.arange(len(given)), off_label_mass(said, given)
     some = before > 0
-    factor = np.divide(elsewhere, before, out=np.zeros_like(before), where=some)
+    factor = np.divide(off_label, before, out=np.zeros_like(before), where=some)
     result = said * factor[:, np.newaxis].astype(np.float32)
-    result[every, given] = np.where(some, 1.0 - elsewhere, 1.0)
-    same = elsewhere == before  # else rounding would move a little
+    result[every, given] = np.where(some, 1.0 - off_label, 1.0)
+    same = off_label == before  # else rounding would move a little
     result[same] = said[same]
     return np.asarray(result, np.float32)
 
@@ -179,7 +179,7 @@ def _place(values: Floats, sample: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class MeanPredictions:
     """What runs say together."""
 
     probabilities: Probabilities
@@ -191,54 +191,56 @@ class Said:
     """[n, C] as if nothing had been brought to that scale, where somebody wants to compare."""
 
 
-def mean_said(
+def average_runs(
     runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels], *, unscaled: bool = False
-) -> Said:
+) -> MeanPredictions:
     """The mean over runs that trained or validated on all examples with these labels [n].
 
     `held_out` has the rows that each run did not train on: what it says of the others is brought to their
-    scale. In pieces: nothing as large is made beside it, but what is `unscaled` if that is asked for.
+    scale. In chunks: nothing as large is made beside it, but what is `unscaled` if that is asked for.
     """
     classes = len(runs[0].data.class_names)
     mean = np.zeros((len(labels), classes), np.float32)
     plain = np.zeros_like(mean) if unscaled else None
     scales: list[Labels] = []
     for run, apart in zip(runs, held_out, strict=True):
-        averaged = averaged_of(run)
+        averaged = load_averages(run)
         assert averaged is not None
-        elsewhere = np.empty(len(labels))
-        for piece in pieces(len(labels), classes):
-            elsewhere[piece] = elsewhere_of(said_of(averaged, piece), labels[piece])
+        off_label = np.empty(len(labels))
+        for piece in chunks(len(labels), classes):
+            off_label[piece] = off_label_mass(mean_of_networks(averaged, piece), labels[piece])
         seen = np.setdiff1d(np.arange(len(labels)), apart)
-        scaled = as_if_held_out(elsewhere, seen, apart)
-        scales += [] if scaled is elsewhere else [apart]
-        for piece in pieces(len(labels), classes):
-            said = said_of(averaged, piece)
+        scaled = calibrate(off_label, seen, apart)
+        scales += [] if scaled is off_label else [apart]
+        for piece in chunks(len(labels), classes):
+            said = mean_of_networks(averaged, piece)
             if plain is not None:
                 plain[piece] += said / len(runs)
-            if scaled is not elsewhere:
-                said = moved(said, labels[piece], scaled[piece])
+            if scaled is not off_label:
+                said = with_off_label_mass(said, labels[piece], scaled[piece])
             mean[piece] += said / len(runs)
     known_from = len(np.unique(np.concatenate(scales))) if scales else len(labels)
-    return Said(mean, known_from, plain)
+    return MeanPredictions(mean, known_from, plain)
 
 
-def said_of_all(
-    runs: Sequence[Run], inputs: npt.NDArray[np.generic], labels: Labels, held: HeldOut, device: torch.device
-) -> Said:
+def predict_all(
+    runs: Sequence[Run], inputs: npt.NDArray[np.generic], labels: Labels, held: HoldOut, device: torch.device
+) -> MeanPredictions:
     """Of inputs [n, …] with these labels, by runs that trained on some of them. What they say of the others
     comes from their weights, and what they say of those is brought to its scale if these were memorised. That
-    is judged by what the weights say of both: averages over other epochs are surer, or less sure, anyway."""
+    is fitted by what the weights say of both: averages over other epochs are surer, or less sure, anyway."""
     said = np.asarray(mean_probabilities(runs, inputs, device), np.float32)
-    by_weights = elsewhere_of(said, labels)
-    said[held.trained] = mean_said(runs, labels[held.trained], [held.trained[:0]] * len(runs)).probabilities
+    by_weights = off_label_mass(said, labels)
+    said[held.trained] = average_runs(
+        runs, labels[held.trained], [held.trained[:0]] * len(runs)
+    ).probabilities
     if not is_memorised(by_weights[held.trained], by_weights[held.validated]):
-        return Said(said, len(labels))
-    scaled = spread_alike(elsewhere_of(said, labels), held.trained, held.validated)
-    return Said(moved(said, labels, scaled), len(held.validated))
+        return MeanPredictions(said, len(labels))
+    scaled = match_quantiles(off_label_mass(said, labels), held.trained, held.validated)
+    return MeanPredictions(with_off_label_mass(said, labels, scaled), len(held.validated))
 
 
-def averaged_of(run: Run) -> Averaged | None:
+def load_averages(run: Run) -> Averaged | None:
     """What the run averaged, read from its folder without the run's keeping it; None if it failed."""
     if run.failed:
         return None
@@ -247,14 +249,14 @@ def averaged_of(run: Run) -> Averaged | None:
     return None if run.path is None else read_averaged(run.place)
 
 
-def without_averages(run: Run) -> Run:
+def drop_averages(run: Run) -> Run:
     """The run with less to hold: of many examples and classes, averages are by far the largest part of it."""
     if run.in_memory is None:
         return run
     return dataclasses.replace(run, in_memory=dataclasses.replace(run.in_memory, averaged=None))
 
 
-def said_of(averaged: Averaged, rows: slice | Labels) -> Probabilities:
+def mean_of_networks(averaged: Averaged, rows: slice | Labels) -> Probabilities:
     """[rows, C]: both networks' mean, which finds wrong labels better than either alone."""
     if averaged.predictor is None:
         return averaged.classifier[rows]

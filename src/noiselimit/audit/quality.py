@@ -1,4 +1,4 @@
-"""What class probabilities say about each label, in pieces: nothing of [n, C] is ever copied as a whole."""
+"""What class probabilities say about each label, in chunks: nothing of [n, C] is ever copied as a whole."""
 
 import math
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ Labels = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Probabilities = npt.NDArray[np.floating[Any]]
 
-PIECE = 2**21  # probabilities at a time: 16 MiB in float64
-FARTHEST = 2**0.5  # the largest gap: all probability on one other class
-NEVER = math.nextafter(FARTHEST, 2.0)
+CHUNK = 2**21  # probabilities at a time: 16 MiB in float64
+MAX_GAP = 2**0.5  # the largest gap: all probability on one other class
+NO_THRESHOLD = math.nextafter(MAX_GAP, 2.0)
 """A threshold that no gap reaches."""
 
 
 @dataclass(frozen=True, eq=False)
-class Selected:
+class RowSubset:
     """Some rows of a large array, taken out piece by piece."""
 
     all: Probabilities
@@ -35,7 +35,7 @@ class Selected:
         return self.all[self.rows[piece]]
 
 
-Rows = Probabilities | Selected
+Rows = Probabilities | RowSubset
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Quality:
     @property
     def label_quality(self) -> Floats:
         """1 − gap/√2, in [0, 1]; lower is worse, as in cleanlab."""
-        return np.asarray(1.0 - self.gap / FARTHEST)
+        return np.asarray(1.0 - self.gap / MAX_GAP)
 
     @property
     def disagrees(self) -> Flags:
@@ -70,9 +70,9 @@ class Quality:
         return np.asarray(self.doubt > 0)
 
 
-def pieces(rows: int, classes: int) -> Iterator[slice]:
-    """Consecutive rows, as many at a time as PIECE allows."""
-    step = max(1, PIECE // max(classes, 1))
+def chunks(rows: int, classes: int) -> Iterator[slice]:
+    """Consecutive rows, as many at a time as CHUNK allows."""
+    step = max(1, CHUNK // max(classes, 1))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
@@ -81,7 +81,7 @@ def measure(probabilities: Rows, given: Labels) -> Quality:
     rows, classes = probabilities.shape
     predicted = np.empty(rows, np.int64)
     probability, gap, doubt, lead, own = (np.empty(rows) for _ in range(5))
-    for piece in pieces(rows, classes):
+    for piece in chunks(rows, classes):
         found = _measure_piece(np.array(probabilities[piece], np.float64), given[piece])
         predicted[piece], probability[piece], gap[piece], doubt[piece], lead[piece], own[piece] = found
     return Quality(given, predicted, probability, gap, doubt, lead, own)
@@ -93,7 +93,7 @@ def _measure_piece(s: Floats, given: Labels) -> tuple[Labels, Floats, Floats, Fl
     own = s[every, given]
     s[every, given] = 1.0 - own
     # (1 − s_y)² + Σ_{j≠y} s_j², not 1 − 2 s_y + ‖s‖²: this stays exact near zero.
-    gap = np.minimum(np.sqrt(np.einsum("ij,ij->i", s, s)), FARTHEST)
+    gap = np.minimum(np.sqrt(np.einsum("ij,ij->i", s, s)), MAX_GAP)
     s[every, given] = -1.0
     rival = s.argmax(1)
     best = s[every, rival]

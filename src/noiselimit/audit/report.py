@@ -9,15 +9,15 @@ import pandas as pd
 
 from noiselimit.audit.issues import (
     EXPLANATION,
-    UNTOLD,
+    NO_ESTIMATE,
     Audit,
-    amount_sentence,
-    find_known,
-    flagged_sentence,
-    known_sentence,
-    missing_sentence,
+    compare_with_clean_labels,
+    describe_flags,
+    describe_ground_truth,
+    describe_missing,
+    describe_noise_rate,
 )
-from noiselimit.audit.quality import FARTHEST, Labels
+from noiselimit.audit.quality import MAX_GAP, Labels
 from noiselimit.data.examples import DataSet
 from noiselimit.data.tables import MISSING, Categorical, Numeric, Table
 from noiselimit.errors import InputError
@@ -192,12 +192,12 @@ def make_audit_report(
     found = galleries(audit, data, given, class_names)
     return AuditReport(
         title=f"Label audit of {data.name}",
-        sentence=amount_sentence(audit.amount) if told else UNTOLD,
+        sentence=describe_noise_rate(audit.noise_rate) if told else NO_ESTIMATE,
         warning=audit.warning or "",
         flagged=_flagged(audit, data, asked),
         explanation=EXPLANATION if told else "",
         class_names=class_names,
-        transition=audit.amount.transition if few and told else None,
+        transition=audit.noise_rate.transition if few and told else None,
         confusions=confusions(audit, class_names, listed),
         gaps_kept=gaps[known & ~flagged],
         gaps_flagged=gaps[flagged],
@@ -208,23 +208,23 @@ def make_audit_report(
         unflagged_classes=found.unflagged,
         runs=lines,
         clean_test=bool(runs) and all(run.metrics["wrong_labels"] is not None for run in runs),
-        wrong_share=(audit.amount.rate or None) if told else None,
+        wrong_share=(audit.noise_rate.rate or None) if told else None,
         facts=_facts(audit, data, class_names, runs, lines),
     )
 
 
 def _flagged(audit: Audit, data: DataSet, asked: str) -> str:
-    known = find_known(audit, data)
-    parts = [flagged_sentence(audit, asked), audit.note or "", missing_sentence(audit.missing.tolist())]
+    known = compare_with_clean_labels(audit, data)
+    parts = [describe_flags(audit, asked), audit.note or "", describe_missing(audit.missing.tolist())]
     if known is not None:
-        parts.append(known_sentence(known, int(audit.table["is_label_issue"].sum())))
+        parts.append(describe_ground_truth(known, int(audit.table["is_label_issue"].sum())))
     return " ".join(part for part in parts if part)
 
 
 def _given_numbers(audit: Audit, data: DataSet, class_names: Sequence[str]) -> Labels:
     """Given labels [n] as numbers of columns, −1 where missing; the inputs of a report are checked here."""
     column = audit.table["given_label"]
-    classes = len(audit.amount.joint)
+    classes = len(audit.noise_rate.joint)
     if len(column) != len(data.examples):
         raise InputError(
             f"the audit has {len(column)} rows but {data.name} has {len(data.examples)} examples: "
@@ -242,7 +242,7 @@ def _given_numbers(audit: Audit, data: DataSet, class_names: Sequence[str]) -> L
 
 def confusions(audit: Audit, class_names: Sequence[str], most: int) -> list[Confusion]:
     """The largest cells off the diagonal; nothing larger than [C, C] is made."""
-    labels = audit.amount.joint * audit.amount.examples
+    labels = audit.noise_rate.joint * audit.noise_rate.examples
     np.fill_diagonal(labels, 0.0)
     flat = labels.ravel()
     largest = np.argsort(-flat, kind="stable")[:most]
@@ -273,14 +273,14 @@ def _facts(
     flagged = int(audit.table["is_label_issue"].sum())
     missing = f", {len(audit.missing):,} more without a label" if len(audit.missing) else ""
     facts = run_facts(runs) if runs else {}
-    scaled = audit.amount.known_from < audit.amount.examples
+    scaled = audit.noise_rate.known_from < audit.noise_rate.examples
     return {
         "Data set": data.name,
-        "Labels audited": f"{audit.amount.examples:,}{missing}",
+        "Labels audited": f"{audit.noise_rate.examples:,}{missing}",
         "Classes": f"{len(class_names):,}",
         "Inputs": inputs_used(data),
         "Labels flagged": f"{flagged:,}"
-        + (f", from a gap of {audit.threshold:.3f} on" if audit.threshold <= FARTHEST else ""),
+        + (f", from a gap of {audit.threshold:.3f} on" if audit.threshold <= MAX_GAP else ""),
         **({"Remarks": " ".join(data.notes)} if data.notes else {}),
         **{name: fact for name, fact in facts.items() if name not in OF_A_COMPARISON},
         **({"Probabilities": _whose(lines, scaled=scaled)} if lines else {}),

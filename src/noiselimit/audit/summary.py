@@ -5,26 +5,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from noiselimit.audit.fit import Judged
+from noiselimit.audit.fit import AuditFit
 from noiselimit.audit.folder import (
     CSV,
     PARQUET,
     PRED_PROBS,
     REPORT,
     audit_folder,
-    called,
     write_audit_files,
 )
 from noiselimit.audit.issues import (
-    UNTOLD,
+    NO_ESTIMATE,
     Audit,
-    amount_sentence,
-    find_known,
-    flagged_sentence,
-    known_sentence,
-    missing_sentence,
+    compare_with_clean_labels,
+    describe_flags,
+    describe_ground_truth,
+    describe_missing,
+    describe_noise_rate,
 )
-from noiselimit.audit.quality import FARTHEST
+from noiselimit.audit.quality import MAX_GAP
 from noiselimit.audit.report import confusions, inputs_used, make_audit_report
 from noiselimit.data.examples import DataSet
 from noiselimit.report import write_report
@@ -33,14 +32,14 @@ WORST = 12
 MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
 
 
-def make_summary(audit: Audit, fit: Judged, data: DataSet) -> dict[str, Any]:
+def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
     """Summarise an audit as JSON values, without NaN.
 
     Parameters
     ----------
     audit : Audit
         The audited labels.
-    fit : Judged
+    fit : AuditFit
         The runs that the audit rests on.
     data : DataSet
         The data that were audited.
@@ -50,20 +49,20 @@ def make_summary(audit: Audit, fit: Judged, data: DataSet) -> dict[str, Any]:
     dict
         What ``noiselimit audit --json`` prints, except the paths that were written.
     """
-    known, told = find_known(audit, data), audit.warning is None
+    known, told = compare_with_clean_labels(audit, data), audit.warning is None
     return {
         "data": data.name,
-        "audited_labels": audit.amount.examples,
+        "audited_labels": audit.noise_rate.examples,
         "classes": data.examples.classes,
         "inputs": inputs_used(data),
         "columns": None if data.table is None else [column.name for column in data.table.columns],
         "remarks": list(data.notes),
-        "wrong_labels": audit.amount.wrong if told else None,
-        "wrong_share": audit.amount.rate if told else None,
-        "interval": list(audit.amount.interval) if told else None,
-        "known_from": audit.amount.known_from if told else None,
+        "wrong_labels": audit.noise_rate.wrong if told else None,
+        "wrong_share": audit.noise_rate.rate if told else None,
+        "interval": list(audit.noise_rate.interval) if told else None,
+        "known_from": audit.noise_rate.known_from if told else None,
         "flagged": int(audit.table["is_label_issue"].sum()),
-        "gap_threshold": audit.threshold if audit.threshold <= FARTHEST else None,
+        "gap_threshold": audit.threshold if audit.threshold <= MAX_GAP else None,
         "worst": _worst(audit, data),
         "confusions": _notable_confusions(audit, data.examples.class_names) if told else [],
         "missing_labels": audit.missing.tolist(),
@@ -98,21 +97,21 @@ def summary_sentences(audit: Audit, data: DataSet, asked: str) -> list[str]:
     asked : str
         The option that set the number of flagged labels, such as ``--budget 100``; may be empty.
     """
-    known = find_known(audit, data)
+    known = compare_with_clean_labels(audit, data)
     sentences = [
-        amount_sentence(audit.amount) if audit.warning is None else UNTOLD,
+        describe_noise_rate(audit.noise_rate) if audit.warning is None else NO_ESTIMATE,
         audit.warning,
-        flagged_sentence(audit, asked),
+        describe_flags(audit, asked),
         audit.note,
-        missing_sentence(audit.missing.tolist()),
-        None if known is None else known_sentence(known, int(audit.table["is_label_issue"].sum())),
+        describe_missing(audit.missing.tolist()),
+        None if known is None else describe_ground_truth(known, int(audit.table["is_label_issue"].sum())),
         f"Inputs: {inputs_used(data)}.",
     ]
     return [sentence for sentence in sentences if sentence]
 
 
 def save_audit(
-    folder: Path, audit: Audit, fit: Judged, data: DataSet, asked: str, *, overwrite: bool
+    folder: Path, audit: Audit, fit: AuditFit, data: DataSet, asked: str, *, overwrite: bool
 ) -> dict[str, str]:
     """Write the tables, the probabilities and the HTML page into one folder; return their paths."""
     report = make_audit_report(audit, data, data.examples.class_names, fit.runs, fit.counted, asked)
@@ -142,7 +141,9 @@ def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
     """The labels of lowest quality, worst first, flagged or not."""
     rows = audit.table.nsmallest(WORST, "label_quality")
     names, classes = data.examples.names, data.examples.class_names
-    given, suggested = (called(rows[name], classes).tolist() for name in ("given_label", "predicted_label"))
+    given, suggested = (
+        to_class_names(rows[name], classes).tolist() for name in ("given_label", "predicted_label")
+    )
     return [
         {
             "row": int(row["row"]),
@@ -160,7 +161,7 @@ def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
 def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[str, Any]]:
     """Confusions more frequent than chance would make them under uniform noise."""
     classes = len(class_names)
-    usual = audit.amount.wrong / (classes * (classes - 1))
+    usual = audit.noise_rate.wrong / (classes * (classes - 1))
     least = usual + 3 * usual**0.5 if classes > 2 else 0.0
     return [
         {"given_label": found.given, "right_label": found.right, "labels": round(found.labels, 1)}

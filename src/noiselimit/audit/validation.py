@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from noiselimit.audit.quality import Flags, Labels, Probabilities, pieces
+from noiselimit.audit.quality import Flags, Labels, Probabilities, chunks
 from noiselimit.data.arrays import as_array
 from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
@@ -19,7 +19,7 @@ TOLERANCE = 1e-3  # of a sum of probabilities: what four decimals or half precis
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class GivenLabels:
     """Labels as numbers below C, and what they were called."""
 
     labels: Labels
@@ -32,7 +32,7 @@ class Given:
         """[n]"""
         return np.asarray(self.labels < 0)
 
-    def called(self, labels: Labels) -> npt.NDArray[Any]:
+    def to_names(self, labels: Labels) -> npt.NDArray[Any]:
         """These labels, none missing, as the user calls them."""
         return labels if self.names is None else np.asarray(self.names[labels])
 
@@ -51,7 +51,7 @@ def check_probabilities(values: Any) -> Probabilities:
             "pred_probs have one column, so there is one class only: give a column for every class."
         )
     probabilities = found if found.dtype.kind == "f" else found.astype(np.float32)
-    for piece in pieces(*probabilities.shape):
+    for piece in chunks(*probabilities.shape):
         part = np.asarray(probabilities[piece])
         sums = part.sum(1, dtype=np.float64)
         possible = (part.min(1) >= -TOLERANCE) & (part.max(1) <= 1 + TOLERANCE)  # false for NaN too
@@ -62,7 +62,7 @@ def check_probabilities(values: Any) -> Probabilities:
     return probabilities
 
 
-def check_labels(values: Any, rows: int, classes: int) -> Given:
+def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
     """labels [rows] as numbers; None, NaN and empty strings count as missing. Categories, where there is one
     for every class, are the columns in their own order, as a Parquet file of an audit has them."""
     categories = _categories(values)
@@ -88,7 +88,7 @@ def check_labels(values: Any, rows: int, classes: int) -> Given:
     else:
         labels[~missing] = _numbers(known, np.flatnonzero(~missing), classes)
     _check_classes(labels[~missing])
-    return Given(labels, names)
+    return GivenLabels(labels, names)
 
 
 def _categories(values: Any) -> pd.Categorical | None:
@@ -97,14 +97,14 @@ def _categories(values: Any) -> pd.Categorical | None:
     return values if isinstance(values, pd.Categorical) else None
 
 
-def _of_categories(values: pd.Categorical, rows: int) -> Given:
+def _of_categories(values: pd.Categorical, rows: int) -> GivenLabels:
     labels = np.asarray(values.codes, np.int64)
     _check_count(len(labels), rows)
     _check_any(labels[labels >= 0])
     _check_classes(labels[labels >= 0])
     names = values.categories.to_numpy()
     numbers = names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all())
-    return Given(labels, None if numbers else names)
+    return GivenLabels(labels, None if numbers else names)
 
 
 def _check_count(labels: int, rows: int) -> None:
@@ -157,11 +157,11 @@ def _refuse_row(good: Flags, start: int, problem: str) -> None:
         raise InputError(f"row {start + int(np.argmin(good))} of pred_probs {problem}.")
 
 
-def as_audited(inputs: Any, labels: Any) -> tuple[DataSet, Given]:
+def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
     """Data, and their labels as the user calls them. Inputs that bring their own labels need no others."""
     if labels is None:
         data = as_data_set(inputs)
-        return data, Given(data.examples.labels, np.array(data.examples.class_names, object))
+        return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
     column = _column(labels)
     if is_table(inputs):
         data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True)
@@ -171,7 +171,7 @@ def as_audited(inputs: Any, labels: Any) -> tuple[DataSet, Given]:
         names, numbers = class_numbers(pd.Series(filled, name="y"), "X and y")
         examples = make_examples(inputs, numbers, class_names=names, source="X")
         data = DataSet("X", without_labels(examples, missing))
-    return data, Given(data.examples.labels, _as_given(data.examples.class_names, column))
+    return data, GivenLabels(data.examples.labels, _as_given(data.examples.class_names, column))
 
 
 def _column(labels: Any) -> "pd.Series[Any]":

@@ -140,7 +140,7 @@ def _require_writable(path: Path) -> None:
 
 
 if TYPE_CHECKING:
-    from noiselimit.audit.issues import Steering
+    from noiselimit.audit.issues import FlagRule
     from noiselimit.audit.plan import AuditPlan
 
 
@@ -178,17 +178,17 @@ def make_plan(fast: bool, **typed: str | None) -> "AuditPlan":
     return replace(FAST if fast else DEFAULT, **found)
 
 
-def make_steering(
+def make_flag_rule(
     expect_noise: float | None, budget: int | None, min_quality: float | None
-) -> "tuple[Steering, str]":
+) -> "tuple[FlagRule, str]":
     """How many labels are to be flagged, and that in words; empty words where the estimate decides."""
-    from noiselimit.audit.issues import Steering
+    from noiselimit.audit.issues import FlagRule
 
     given = {"--expect-noise": expect_noise, "--budget": budget, "--min-quality": min_quality}
     said = [option for option, value in given.items() if value is not None]
     if len(said) > 1:
         raise InputError(f"{' and '.join(said)} each say how many labels to flag: give one of them.")
-    return Steering(expect_noise, budget, min_quality), " ".join(
+    return FlagRule(expect_noise, budget, min_quality), " ".join(
         f"{name} {given[name]:.15g}" for name in said
     )
 
@@ -224,7 +224,7 @@ def print_places(written: Mapping[str, str], cleaned: Mapping[str, Any] | None) 
 
 
 def print_failures(answer: Mapping[str, Any]) -> None:
-    """Runs that broke down, on stderr: the others judged without them."""
+    """Runs that broke down, on stderr: the audit goes on without them."""
     for run in answer["runs"]:
         if run["failure"] is not None:
             print(f"failed: β {run['beta']:g}, seed {run['seed']}: {run['failure']}.", file=sys.stderr)
@@ -508,7 +508,7 @@ def audit(
         learning_rate=learning_rate,
         network=network,
     )
-    steering, asked = make_steering(expect_noise, budget, min_quality)
+    rule, asked = make_flag_rule(expect_noise, budget, min_quality)
     added = None if noise is None else parse_noise(noise)
     if added is not None and write is not None:
         raise InputError("--noise makes labels wrong that --write would copy: leave out one of them.")
@@ -528,10 +528,10 @@ def audit(
         examined = check_data(examined, many_classes=many_classes)
         print_notes(examined)
         with training_news(quiet) as progress:
-            found, judged = audit_data(
+            found, fitted = audit_data(
                 examined,
                 plan,
-                steering,
+                rule,
                 many_classes=many_classes,
                 out=unfinished,
                 device=device,
@@ -542,18 +542,18 @@ def audit(
                 progress=progress,
             )
         begin_to_write(unfinished, context.params)
-        written = save_audit(folder, found, judged, examined, asked, overwrite=overwrite)
-        answer = make_summary(found, judged, examined)
+        written = save_audit(folder, found, fitted, examined, asked, overwrite=overwrite)
+        answer = make_summary(found, fitted, examined)
         print_failures(answer)
         if not as_json:
             print_answer(answer, summary_sentences(found, examined, asked))
         cleaned = None
         if write is not None:
-            if as_json and found.silent:  # it is refused, but what was found is told all the same
+            if as_json and found.flags_withheld:  # it is refused, but what was found is told all the same
                 print(json.dumps({**answer, **written, "cleaned": None}, indent=2))
             cleaned = write_copy(Path(data), write, fix, found, examined, label, overwrite=overwrite)
     if as_json:
         print(json.dumps({**answer, **written, "cleaned": cleaned}, indent=2))
     else:
         print_places(written, cleaned)
-    return 1 if any(run.failed for run in judged.runs) else 0
+    return 1 if any(run.failed for run in fitted.runs) else 0
