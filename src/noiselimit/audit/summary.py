@@ -12,6 +12,7 @@ from noiselimit.audit.folder import (
     PRED_PROBS,
     REPORT,
     audit_folder,
+    to_class_names,
     write_audit_files,
 )
 from noiselimit.audit.issues import (
