@@ -17,12 +17,12 @@ from torch import Tensor
 from benchmarks.problems import Floats, Labels
 from noiselimit.audit.plan import DEFAULT, AuditPlan
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.backend import fast_precision, find_device, find_pace
+from noiselimit.engine.backend import fast_precision, find_backend, find_device
 from noiselimit.engine.block_data import BlockData
-from noiselimit.engine.cohort import Listener, train_cohort
-from noiselimit.engine.evaluation import MakeWatch, is_averaged
+from noiselimit.engine.cohort import CohortTrainer
+from noiselimit.engine.evaluation import MakeCallback, is_averaged
 from noiselimit.engine.preparation import Split, prepare
-from noiselimit.engine.results import Finished, Scores
+from noiselimit.engine.results import RunResult, Scores
 from noiselimit.machine import available_cores
 from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.binding import bind
@@ -69,9 +69,9 @@ def cross_validate(data: DataSet, seed: int, setting: Setting) -> Arrays:
     splits = fold_splits(data.examples.labels, seed)
     shape = len(data.examples), data.examples.classes
     found = {name: np.empty(shape, np.float32) for name in ("last", "averaged", "stopped")}
-    rows = _train(specs, splits, data, setting, watch_held_out)
+    rows = _train(specs, splits, data, setting, record_held_out)
     for split, row in zip(splits, rows, strict=True):
-        found["last"][split.validation], found["averaged"][split.validation] = row.watched.numpy()
+        found["last"][split.validation], found["averaged"][split.validation] = row.callback_result.numpy()
         found["stopped"][split.validation] = row.best["validation"].classifier.numpy()
     return {**found, "best_epochs": np.array([row.best_epoch for row in rows])}
 
@@ -80,11 +80,11 @@ def train_plain(data: DataSet, seed: int, setting: Setting) -> Arrays:
     """Probabilities [n, C] of one run with the audit's validation part, `last` and `stopped`."""
     spec = setting.spec(data, seed)
     split = prepare(spec, data).split
-    (row,) = _train([spec], [split], data, setting, watch_held_out)
+    (row,) = _train([spec], [split], data, setting, record_held_out)
     shape = len(data.examples), data.examples.classes
     last, stopped = np.empty(shape, np.float32), np.empty(shape, np.float32)
     assert row.last is not None
-    last[split.train], last[split.validation] = row.last.classifier.numpy(), row.watched[0].numpy()
+    last[split.train], last[split.validation] = row.last.classifier.numpy(), row.callback_result[0].numpy()
     for name, part in (("train", split.train), ("validation", split.validation)):
         stopped[part] = row.best[name].classifier.numpy()
     return {"last": last, "stopped": stopped, "best_epochs": np.array([row.best_epoch])}
@@ -92,8 +92,8 @@ def train_plain(data: DataSet, seed: int, setting: Setting) -> Arrays:
 
 def train_margins(data: DataSet, seed: int, setting: Setting) -> Arrays:
     """`margins` [E, n] of every epoch of one run on all examples."""
-    (row,) = _train([setting.spec(data, seed)], [_all_train(data)], data, setting, watch_margins)
-    return {"margins": row.watched.numpy()}
+    (row,) = _train([setting.spec(data, seed)], [_all_train(data)], data, setting, record_margins)
+    return {"margins": row.callback_result.numpy()}
 
 
 def train_threshold(data: DataSet, seed: int, setting: Setting) -> Arrays:
@@ -110,8 +110,8 @@ def train_threshold(data: DataSet, seed: int, setting: Setting) -> Arrays:
     more = replace(data, examples=replace(examples, class_names=(*examples.class_names, "extra class")))
     labels = [np.where(chosen, classes, examples.labels).astype(np.int64) for chosen in sets]
     specs = [setting.spec(more, 2 * seed + number) for number in range(2)]
-    rows = _train(specs, [_all_train(data)] * 2, more, setting, watch_margins, labels)
-    return {"margins": np.stack([row.watched.numpy() for row in rows]), "sets": sets}
+    rows = _train(specs, [_all_train(data)] * 2, more, setting, record_margins, labels)
+    return {"margins": np.stack([row.callback_result.numpy() for row in rows]), "sets": sets}
 
 
 def _all_train(data: DataSet) -> Split:
@@ -146,33 +146,34 @@ def _train(
     splits: Sequence[Split],
     data: DataSet,
     setting: Setting,
-    watch: MakeWatch,
+    callback: MakeCallback,
     labels: Sequence[Labels] | None = None,
-) -> list[Finished]:
+) -> list[RunResult]:
     """Train one cohort with given splits, and given labels [n] of each run where they differ."""
     device = find_device(setting.device)
     runs = [replace(prepare(spec, data), split=split) for spec, split in zip(specs, splits, strict=True)]
     for number, own in enumerate(labels or ()):
         runs[number] = replace(runs[number], examples=replace(runs[number].examples, labels=own))
-    rows: dict[int, Finished] = {}
+    rows: dict[int, RunResult] = {}
 
-    def on_finished(finished: Finished) -> None:
+    def on_result(finished: RunResult) -> None:
         if finished.failure is not None:
             raise RuntimeError(finished.failure)
         rows[finished.row] = finished
 
-    train_cohort(
+    CohortTrainer(
         specs,
         runs,
         [None] * len(specs),
         data,
-        device=device,
+        device,
         threads=setting.threads or available_cores(),
         threads_per_block=1,
-        pace=find_pace("auto", "auto", device),
-        listener=Listener(lambda row, record: None, on_finished),
-        watched=watch,
-    )
+        backend=find_backend("auto", "auto", device),
+        on_epoch=lambda row, record: None,
+        on_result=on_result,
+        callback=callback,
+    ).train()
     return [rows[number] for number in range(len(specs))]
 
 
@@ -197,32 +198,32 @@ class Margins:
     epoch: Tensor
     """int64 []: the current one, from 0."""
 
-    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+    def on_epoch_start(self, epoch: int, specs: Sequence[RunSpec]) -> None:
         self.epoch.fill_(epoch - 1)
 
-    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+    def needs_validation(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
         return False
 
     @torch.no_grad()
-    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         margins = margin(logits.to(torch.float32), self.labels.gather(1, positions))
         self.found.scatter_(1, self.epoch * self.labels.shape[1] + positions, margins)
 
-    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_validation_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         pass
 
-    def of_row(self, row: int, last: Scores) -> Tensor:
+    def result(self, row: int, last: Scores) -> Tensor:
         """[E, m]"""
         return self.found[row].view(-1, self.labels.shape[1]).cpu()
 
-    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+    def state(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
         return {"found": self.found[row]}
 
-    def keep(self, rows: Sequence[int]) -> "Margins":
+    def select(self, rows: Sequence[int]) -> "Margins":
         return replace(self, labels=self.labels[rows], found=self.found[rows])
 
 
-def watch_margins(
+def record_margins(
     specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
 ) -> Margins:
     """Record margins of every epoch."""
@@ -242,35 +243,35 @@ class HeldOut:
     times: Tensor
     """float32 [K]: epochs that were added."""
 
-    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+    def on_epoch_start(self, epoch: int, specs: Sequence[RunSpec]) -> None:
         self.counts.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
         self.times.add_(self.counts)
 
-    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+    def needs_validation(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
         return any(is_averaged(spec, epoch) for spec in specs)
 
-    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         pass
 
-    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_validation_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         there = positions[:, :, None].expand(logits.shape)
         probabilities = logits.softmax(-1, dtype=torch.float32)
         self.found[0].scatter_(1, there, probabilities)
         self.found[1].scatter_add_(1, there, probabilities * self.counts[:, None, None])
 
-    def of_row(self, row: int, last: Scores) -> Tensor:
+    def result(self, row: int, last: Scores) -> Tensor:
         """[2, v, C]: last and averaged."""
         final, added = self.found[:, row].cpu()
         return torch.stack([final, added / self.times[row].cpu()])
 
-    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+    def state(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
         return {"found": self.found[:, row], "times": self.times[row]}
 
-    def keep(self, rows: Sequence[int]) -> "HeldOut":
+    def select(self, rows: Sequence[int]) -> "HeldOut":
         return HeldOut(self.found[:, rows], self.counts[rows], self.times[rows])
 
 
-def watch_held_out(
+def record_held_out(
     specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
 ) -> HeldOut:
     """Record probabilities of the validation part."""

@@ -25,7 +25,7 @@ from benchmarks.ceilings import epoch_cost, measure_ceilings, network_cost
 from benchmarks.results import ROOT, SCHEMA, SPEED, Content, check_target, environment, now, print_results
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.mnist import digits
-from noiselimit.engine.backend import fast_precision, find_device, find_pace
+from noiselimit.engine.backend import fast_precision, find_backend, find_device
 from noiselimit.engine.preparation import prepare
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.files import write_json
@@ -566,7 +566,7 @@ def main(
 ) -> None:
     """Measure how fast this machine trains, and how close that is to what its hardware allows."""
     where = find_device(device)
-    find_pace(kernels, graphs, where)  # raises if they are not available
+    find_backend(kernels, graphs, where)  # raises if they are not available
     MNIST.specs(1, 1, precision=precision)  # raises if there is no such precision
     chosen = USUAL_ROWS[where.type] if rows is None else [] if rows == "none" else rows.split(",")
     for name in chosen:

@@ -15,7 +15,7 @@ import torch
 from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import LazyInputs
-from noiselimit.engine.backend import Pace, fast_precision, find_device, find_pace
+from noiselimit.engine.backend import Backend, fast_precision, find_backend, find_device
 from noiselimit.engine.checkpoints import (
     Checkpoints,
     CohortKeeper,
@@ -23,11 +23,11 @@ from noiselimit.engine.checkpoints import (
     parse_interval,
     tell_of_begun,
 )
-from noiselimit.engine.cohort import Listener, plan_cohorts, train_cohort
+from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
 from noiselimit.engine.evaluation import make_averages
 from noiselimit.engine.pair import check_start, check_weights
 from noiselimit.engine.preparation import PreparedRun, prepare_all
-from noiselimit.engine.results import Finished, Record
+from noiselimit.engine.results import Record, RunResult
 from noiselimit.engine.results import Stopped as Stopped
 from noiselimit.engine.rows import State
 from noiselimit.errors import InputError
@@ -92,7 +92,7 @@ def train(
         raise InputError("specs must be at least one RunSpec: make them with noiselimit.grid(...).")
     data = as_data_set(examples)
     where = find_device(str(device))
-    pace = find_pace(kernels, graphs, where)
+    backend = find_backend(kernels, graphs, where)
     bound = [bind(spec, data, fast_precision(where)) for spec in given]
     cores = available_cores() if threads is None else threads
     for name, value, most in (
@@ -133,7 +133,7 @@ def train(
                     tally.begun(by_hash[spec_hash], entry.epoch)
                 tell_of_begun(list(begun.values()), len(by_hash))
             workshop = _Workshop(
-                data, folder, where, cores, threads_per_block, pace, averaged, prepared, tally, kept, stop
+                data, folder, where, cores, threads_per_block, backend, averaged, prepared, tally, kept, stop
             )
             for generation in (
                 [spec for spec in missing if spec.parent is None],
@@ -184,7 +184,7 @@ class _Workshop:
     device: torch.device
     threads: int
     threads_per_block: int
-    pace: Pace
+    backend: Backend
     averaged: bool
     prepared: Mapping[str, PreparedRun]
     tally: "_Tally"
@@ -210,11 +210,13 @@ class _Workshop:
         started = time.perf_counter()
         prepared = [self.prepared[spec.hash] for spec in specs]
         runs: list[Run] = []
-        keeper = None if self.checkpoints is None else CohortKeeper(self.checkpoints, specs)
+        checkpointer = None if self.checkpoints is None else CohortKeeper(self.checkpoints, specs)
 
-        def on_finished(finished: Finished) -> None:
+        def on_result(finished: RunResult) -> None:
             spec = specs[finished.row]
-            seconds = time.perf_counter() - started if keeper is None else keeper.seconds(finished.row)
+            seconds = (
+                time.perf_counter() - started if checkpointer is None else checkpointer.seconds(finished.row)
+            )
             facts = {
                 "cohort": len(specs),
                 "cohort_seconds": round(seconds, 3),
@@ -222,7 +224,7 @@ class _Workshop:
             }
             runs.append(self._ended(make_run(spec, prepared[finished.row], finished, self.data, facts)))
 
-        train_cohort(
+        CohortTrainer(
             specs,
             prepared,
             parents,
@@ -230,18 +232,19 @@ class _Workshop:
             device=self.device,
             threads=self.threads,
             threads_per_block=self.threads_per_block,
-            pace=self.pace,
-            listener=Listener(lambda row, record: self.tally.epoch(specs[row], record), on_finished),
-            watched=make_averages if self.averaged else None,
-            keeper=keeper,
-            asked=self.stop,
-        )
+            backend=self.backend,
+            on_epoch=lambda row, record: self.tally.epoch(specs[row], record),
+            on_result=on_result,
+            callback=make_averages if self.averaged else None,
+            checkpointer=checkpointer,
+            stop=self.stop,
+        ).train()
         return runs
 
     def _failed(self, spec: RunSpec, reason: str) -> Run:
         """A run that could not begin."""
         facts = {"cohort": 0, "cohort_seconds": 0.0, **circumstances(self.device)}
-        never = Finished(row=0, history=(), best_epoch=0, failure=reason)
+        never = RunResult(row=0, history=(), best_epoch=0, failure=reason)
         return self._ended(make_run(spec, self.prepared[spec.hash], never, self.data, facts))
 
     def _ended(self, run: Run) -> Run:

@@ -61,7 +61,7 @@ def test_what_exists_is_not_trained_again(command, table, monkeypatch):
     def no_training(*arguments, **settings):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("noiselimit.training.train_cohort", no_training)
+    monkeypatch.setattr("noiselimit.training.CohortTrainer", no_training)
     second = command("train", "--data", table, "--seed", "0,1", *FAST)
     assert second.code == 0
     assert "2 of 2 runs were there already and were not trained again." in second.out

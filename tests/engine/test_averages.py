@@ -36,8 +36,8 @@ def test_means_are_those_of_what_was_added_while_it_counted(data: st.DataObject)
     generator = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     added: dict[tuple[str, int, int], list[np.ndarray]] = {}
     for epoch in (1, 2, 3, 4):
-        averages.begin(epoch, specs)
-        for add, size, offset in ((averages.add_trained, 3, 0), (averages.add_validated, 2, 3)):
+        averages.on_epoch_start(epoch, specs)
+        for add, size, offset in ((averages.on_train_batch, 3, 0), (averages.on_validation_batch, 2, 3)):
             places = generator.integers(0, size, (2, 3))
             said, judged = (
                 torch.tensor(generator.normal(size=(rows, 3, 2)), dtype=torch.float32) for rows in (2, 1)
@@ -52,9 +52,9 @@ def test_means_are_those_of_what_was_added_while_it_counted(data: st.DataObject)
                         )
     assert [table.data_ptr() for table in tables] == addresses, "a recorded step would miss it"
     last = Scores(torch.full((3, 2), 0.25), torch.full((3, 2), 0.75))
-    for kept, row in ((averages, 0), (averages, 1), (averages.keep([1]), 1)):
+    for kept, row in ((averages, 0), (averages, 1), (averages.select([1]), 1)):
         own = Scores(last.classifier, last.predictor if row == 0 else None)
-        means = kept.of_row(row if kept is averages else 0, own)
+        means = kept.result(row if kept is averages else 0, own)
         assert means is not None
         assert (means["train"].predictor is None) == (row == 1)
         for network, part, offset, size in (
@@ -73,9 +73,9 @@ def test_means_are_those_of_what_was_added_while_it_counted(data: st.DataObject)
 
 def test_nothing_was_averaged_before_the_second_half() -> None:
     averages = Averages.zeros(1, 0, trained=2, validated=1, classes=2, device=CPU)
-    averages.begin(1, [RunSpec("ce", epochs=2)])
-    averages.add_trained(torch.tensor([[0, 1]]), torch.zeros(1, 2, 2), None)
-    assert averages.of_row(0, Scores(torch.ones(2, 2), None)) is None
+    averages.on_epoch_start(1, [RunSpec("ce", epochs=2)])
+    averages.on_train_batch(torch.tensor([[0, 1]]), torch.zeros(1, 2, 2), None)
+    assert averages.result(0, Scores(torch.ones(2, 2), None)) is None
 
 
 def mixed_specs() -> list[RunSpec]:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from noiselimit.engine.cuda_graph import EAGER_STEPS, Repeated
+from noiselimit.engine.cuda_graph import EAGER_STEPS, GraphedStep
 from noiselimit.errors import Notice
 
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU the recording works")
@@ -11,7 +11,7 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU the re
 
 def test_without_recording_every_step_is_taken() -> None:
     taken: list[int] = []
-    steps = Repeated(taken.append, record=False)
+    steps = GraphedStep(taken.append, record=False)
     for size in (4, 4, 4, 2):
         steps(size)
     assert taken == [4, 4, 4, 2]
@@ -21,7 +21,7 @@ def test_without_recording_every_step_is_taken() -> None:
 @NO_GPU
 def test_a_recording_that_fails_is_said_once_and_no_step_is_lost() -> None:
     taken: list[int] = []
-    steps = Repeated(taken.append, record=True)
+    steps = GraphedStep(taken.append, record=True)
     sizes = [4] * (EAGER_STEPS + 5) + [2, 2]
     with pytest.warns(Notice, match="could not be recorded") as said:
         assert [steps(size) for size in sizes] == [None] * len(sizes)
@@ -41,7 +41,7 @@ def test_out_of_memory_at_the_first_recording_is_for_others_to_answer(
 
     monkeypatch.setattr("torch.cuda.CUDAGraph", full)
     taken: list[int] = []
-    steps = Repeated(taken.append, record=True)
+    steps = GraphedStep(taken.append, record=True)
     for _ in range(EAGER_STEPS):
         steps(4)
     with pytest.raises(torch.OutOfMemoryError):

@@ -492,7 +492,7 @@ def audit(
     from noiselimit.data.catalogue import load_data
     from noiselimit.data.reading import Reading
     from noiselimit.data.table_file import require_label
-    from noiselimit.engine.backend import find_device, find_pace
+    from noiselimit.engine.backend import find_backend, find_device
     from noiselimit.engine.checkpoints import parse_interval
     from noiselimit.errors import InputError
     from noiselimit.noise import parse_noise
@@ -515,7 +515,7 @@ def audit(
     require_label(Path(data), label)  # before its folder: that may be of the same command, typed right
     overwrite = overwrite or has_begun_to_write(folder, context.params)
     check_places(data, folder, write, fix, overwrite=overwrite)
-    find_pace(kernels, graphs, find_device(device))  # says what is not there
+    find_backend(kernels, graphs, find_device(device))  # says what is not there
     parse_interval(checkpoints)
     left_out = columns("--ignore", ignore)
     reading = Reading(

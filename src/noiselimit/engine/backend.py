@@ -41,7 +41,7 @@ CHOICES = ("auto", "on", "off")
 
 
 @dataclass(frozen=True)
-class Pace:
+class Backend:
     """What is used besides torch's own kernels, one launched after the other."""
 
     kernels: bool = False
@@ -50,7 +50,7 @@ class Pace:
     """A step's launches are recorded once and replayed without Python between them."""
 
 
-def find_pace(kernels: str, graphs: str, device: torch.device) -> Pace:
+def find_backend(kernels: str, graphs: str, device: torch.device) -> Backend:
     """'auto', 'on' or 'off' for each → what there is on this device, or a sentence when it is not there."""
     for name, value in (("kernels", kernels), ("graphs", graphs)):
         if value not in CHOICES:
@@ -61,7 +61,7 @@ def find_pace(kernels: str, graphs: str, device: torch.device) -> Pace:
     if kernels == "on" and not triton:
         raise InputError("kernels 'on' was asked for, but triton is not installed: pip install triton.")
     on_gpu = device.type == "cuda"
-    return Pace(kernels=on_gpu and triton and kernels != "off", graphs=on_gpu and graphs != "off")
+    return Backend(kernels=on_gpu and triton and kernels != "off", graphs=on_gpu and graphs != "off")
 
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -73,11 +73,11 @@ def fast_precision(device: torch.device) -> str:
     return "bfloat16" if fast else "float32"
 
 
-Train = Callable[[Sequence[int], Pace, threading.Event], None]
-"""Trains what is left of these rows at this pace; sets the event as soon as an epoch or a run is done."""
+Train = Callable[[Sequence[int], Backend, threading.Event], None]
+"""Trains what is left of these rows at this backend; sets the event as soon as an epoch or a run is done."""
 
 
-def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
+def with_fallback(rows: Sequence[int], backend: Backend, train: Train) -> None:
     """Train the rows by the fastest way that works; a `Notice` tells of every other.
 
     Kernels are blamed only before the first epoch is done: what happens later is no matter of compilers.
@@ -85,18 +85,18 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
     """
     begun = threading.Event()
     try:
-        train(rows, pace, begun)
+        train(rows, backend, begun)
         return
     except (InputError, Stopped):
         raise
     except Exception as error:  # an OSError too: compilers write files, and a home may be read-only
         if lacks_memory(error):
-            again = [(rows[::2], pace), (rows[1::2], pace)]
+            again = [(rows[::2], backend), (rows[1::2], backend)]
             notice = _less_at_once(len(rows), error, begun=begun.is_set())
-        elif begun.is_set() or not pace.kernels:
+        elif begun.is_set() or not backend.kernels:
             raise
         else:
-            again = [(rows, replace(pace, kernels=False))]
+            again = [(rows, replace(backend, kernels=False))]
             notice = (
                 f"our own kernels failed here ({type(error).__name__}: {first_line(error)}), so torch's are "
                 "used: slower, same results; --kernels off hides this line."
@@ -104,7 +104,7 @@ def persevere(rows: Sequence[int], pace: Pace, train: Train) -> None:
     warnings.warn(notice, Notice, stacklevel=2)
     for fewer, way in again:
         release_memory()  # the error is gone by now; so can be the block that its traceback held
-        persevere(fewer, way, train)
+        with_fallback(fewer, way, train)
 
 
 def _less_at_once(rows: int, error: Exception, *, begun: bool) -> str:

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from noiselimit.engine.backend import PRECISIONS, Pace
+from noiselimit.engine.backend import PRECISIONS, Backend
 from noiselimit.engine.block_data import BlockData, InputBatch
-from noiselimit.engine.cuda_graph import Repeated
+from noiselimit.engine.cuda_graph import GraphedStep
 from noiselimit.engine.epoch import Epoch, batch_bounds, learning_rate, losses, method_rows
-from noiselimit.engine.evaluation import MakeWatch, accuracy_and_loss, score_examples
+from noiselimit.engine.evaluation import MakeCallback, accuracy_and_loss, score_examples
 from noiselimit.engine.metrics import EpochTotals, MemorisedRows, hits_of_whole_networks
 from noiselimit.engine.pair import build_networks
-from noiselimit.engine.results import BestEpoch, Finished, Keep, Record, RowState, Stopped
+from noiselimit.engine.results import BestEpoch, Keep, Record, RowState, RunResult, Stopped
 from noiselimit.engine.rows import State
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
 from noiselimit.runs.spec import RunSpec
 
-PLAIN_PACE = Pace()
+PLAIN_BACKEND = Backend()
 SCORED = 2**27
 """Probabilities that a network's scores of rows that leave together may be: half a gigabyte of memory."""
 
@@ -41,15 +41,15 @@ class Block:
         class_names: tuple[str, ...],
         parents: Sequence[State | None],
         noise_entropies: Sequence[float | None],
-        pace: Pace = PLAIN_PACE,
+        backend: Backend = PLAIN_BACKEND,
         *,
-        watched: MakeWatch | None = None,
+        callback: MakeCallback | None = None,
         resumed: Sequence[RowState] = (),
     ) -> None:
         """`parents`: for each spec the classifier of the run it starts from, or None.
 
         `noise_entropies`: H(y|x) of each spec's training labels in bits, where it is known.
-        `watched`: makes who looks on, such as to average probabilities; it changes nothing in training.
+        `callback`: makes who looks on, such as to average probabilities; it changes nothing in training.
         `resumed`: states of all specs at the end of one epoch, to go on from; none: the beginning.
         """
         classes = len(class_names)
@@ -57,21 +57,23 @@ class Block:
         self.rows = order
         self.specs = [specs[i] for i in order]
         precision = PRECISIONS[self.specs[0].precision]
-        self.data = replace(data.keep(order), kernels=pace.kernels, dtype=precision)
+        self.data = replace(data.keep(order), kernels=backend.kernels, dtype=precision)
         self.device = device
         self.classes = classes
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]
         self.memorised = MemorisedRows([noise_entropies[i] for i in order], classes)
-        self.pace = pace
+        self.backend = backend
         self.stop: Callable[[], bool] = lambda: False
         self.closed = self.taken = 0
         """Epochs that are done, and steps taken by the end of the last one."""
         self.idle: set[int] = set()
         """Rows that are done but take part until it pays to leave them out."""
         ordered_parents = [parents[i] for i in order]
-        self.networks = build_networks(self.specs, ordered_parents, input_shape, classes, device, pace)
-        self.watch = watched and watched(self.specs, self.data, self.networks.predictors, classes, device)
+        self.networks = build_networks(self.specs, ordered_parents, input_shape, classes, device, backend)
+        self.callback = callback and callback(
+            self.specs, self.data, self.networks.predictors, classes, device
+        )
         if resumed:
             self.transitions = empty_transitions(self)
             restore(self, [resumed[i] for i in order])
@@ -103,14 +105,14 @@ class Block:
         self.rates = self.networks.rates(self.epoch.rates)
         resident = isinstance(self.data.train.inputs, Tensor)
         # At first fewer rows at once answer a want of memory; later a plainer way does.
-        self.steps = Repeated(self._step, record=self.pace.graphs and resident, must_fit=first)
+        self.steps = GraphedStep(self._step, record=self.backend.graphs and resident, must_fit=first)
 
     def train(
         self,
         on_epoch: Callable[[int, Record], None],
         stop: Callable[[], bool],
         keep: Keep | None = None,
-    ) -> Iterator[Finished]:
+    ) -> Iterator[RunResult]:
         """Train until no row is left; rows end at the end of an epoch. `on_epoch` gets (row, record).
 
         `stop` ends it, by no more coming or by `Stopped`.
@@ -159,7 +161,7 @@ class Block:
 
     def rehearse_evaluation(self) -> None:
         """Evaluate once and score a piece of the largest part as at the end, to see what that needs."""
-        self._validate(self.data, watched=self.watch is not None)
+        self._validate(self.data, watched=self.callback is not None)
         self._counted(islice(self.data.whole(self.data.train), 2))  # one is held while the next is made
         everybody = range(len(self.specs))
         data = self.data.keep(everybody)
@@ -180,8 +182,8 @@ class Block:
         No step waits for the device.
         """
         self.epoch.begin(epoch, self.specs, self.data.train)
-        if self.watch is not None:
-            self.watch.begin(epoch, self.specs)
+        if self.callback is not None:
+            self.callback.on_epoch_start(epoch, self.specs)
         for own, rates in zip(self.rates, self.networks.rates(self.epoch.rates), strict=True):
             own.copy_(rates)
         bounds = batch_bounds(len(self.data.train), self.specs[0].batch_size)
@@ -208,10 +210,10 @@ class Block:
         own = losses(self.groups, batch, logits, features, predicted, step)
         self.networks.update(own, self.rates)
         self.epoch.totals.add(
-            own, logits, predicted, batch.labels, batch.wrong, step, kernels=self.pace.kernels
+            own, logits, predicted, batch.labels, batch.wrong, step, kernels=self.backend.kernels
         )
-        if self.watch is not None:
-            self.watch.add_trained(batch.positions, logits, predicted)
+        if self.callback is not None:
+            self.callback.on_train_batch(batch.positions, logits, predicted)
         step.add_(1)
 
     def _validate(self, data: BlockData, *, watched: bool) -> tuple[Tensor, Tensor]:
@@ -235,14 +237,14 @@ class Block:
             raise Stopped
 
     def _show(self, batch: InputBatch, logits: Tensor) -> None:
-        assert self.watch is not None
+        assert self.callback is not None
         self._pass(batch, logits)
-        self.watch.add_validated(batch.positions, logits, self.networks.predicted(batch.inputs))
+        self.callback.on_validation_batch(batch.positions, logits, self.networks.predicted(batch.inputs))
 
     def _close_epoch(self, epoch: int, on_epoch: Callable[[int, Record], None]) -> list[str | None]:
         """Evaluate, write history, remember the best; returns why each row failed, or None."""
         data, totals = self.data, self._counted(self.data.whole(self.data.train))
-        watched = self.watch is not None and self.watch.wants_validated(epoch, self.specs)
+        watched = self.callback is not None and self.callback.needs_validation(epoch, self.specs)
         validated = self._validate(data, watched=watched)
         tested = accuracy_and_loss(self.networks, data, data.test, self._pass)[0] if data.test else None
         validation_accuracy, validation_loss = (values.tolist() for values in validated)
@@ -279,14 +281,14 @@ class Block:
             self.networks.remember(risen)
         return failures
 
-    def _finish(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[Finished]:
+    def _finish(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[RunResult]:
         """Score the examples once more for the rows that leave, with the best and with the last weights."""
         values = (len(self.data.train) + len(self.data.validation)) * self.classes
         together = max(1, SCORED // max(values, 1))
         for start in range(0, len(leaving), together):
             yield from self._finish_together(leaving[start : start + together], failures)
 
-    def _finish_together(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[Finished]:
+    def _finish_together(self, leaving: Sequence[int], failures: Sequence[str | None]) -> Iterator[RunResult]:
         data = self.data.keep(leaving)
         parts = {"train": data.train, "validation": data.validation, "test": data.test}
         best = {
@@ -297,7 +299,7 @@ class Block:
         last = score_examples(self.networks, data, data.train, leaving, best=False)
         for k, i in enumerate(leaving):
             classifier, predictor = self.networks.best_states(i)
-            yield Finished(
+            yield RunResult(
                 row=self.rows[i],
                 history=tuple(self.histories[i]),
                 best_epoch=self.bests[i].epoch,
@@ -306,7 +308,9 @@ class Block:
                 predictor=predictor,
                 best={name: scores[k] for name, scores in best.items()},
                 last=last[k],
-                watched=self.watch.of_row(i, last[k]) if self.watch and not failures[i] else None,
+                callback_result=self.callback.result(i, last[k])
+                if self.callback and not failures[i]
+                else None,
                 transition=self.transitions[i],
             )
 
@@ -322,8 +326,8 @@ class Block:
             self.steps.forget()
             self.data = self.data.keep(rows)
             self.networks.keep(rows)
-            if self.watch is not None:
-                self.watch = self.watch.keep(rows)
+            if self.callback is not None:
+                self.callback = self.callback.select(rows)
             self._arrange(first=False)
 
 
@@ -382,8 +386,8 @@ def bytes_of_states(block: "Block", epoch: int) -> int:
 
 def _of_row_alone(block: "Block", row: int, epoch: int) -> Iterator[tuple[str, Tensor]]:
     """What is not stacked in the networks, where it lies."""
-    if block.watch is not None:
-        for name, tensor in block.watch.held(row, block.specs[row], epoch).items():
+    if block.callback is not None:
+        for name, tensor in block.callback.state(row, block.specs[row], epoch).items():
             yield f"watched.{name}", tensor
     transition = block.transitions[row]
     if transition is not None:

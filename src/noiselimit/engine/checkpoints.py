@@ -279,7 +279,7 @@ class Checkpoints:
 
 
 class CohortKeeper:
-    """A `noiselimit.cohort.row_state.Keeper`, for rows that start now."""
+    """A `noiselimit.engine.results.Checkpointer`, for rows that start now."""
 
     def __init__(self, checkpoints: Checkpoints, specs: Sequence[RunSpec]) -> None:
         self._checkpoints = checkpoints

@@ -1,22 +1,22 @@
-"""Training a cohort: on a GPU as one block, on a CPU as one block of rows per core."""
+"""Training a cohort of runs: as one block on a GPU, as one block per core on a CPU."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import LazyInputs
-from noiselimit.engine.backend import Pace, persevere
+from noiselimit.engine.backend import Backend, with_fallback
 from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import DeviceInputs, block_data
-from noiselimit.engine.evaluation import MakeWatch
+from noiselimit.engine.evaluation import MakeCallback
 from noiselimit.engine.gpu import train_on_gpu
 from noiselimit.engine.preparation import PreparedRun
-from noiselimit.engine.results import Finished, Keeper, Record, RowState, Stopped
+from noiselimit.engine.results import Checkpointer, OnEpoch, Record, RowState, RunResult, Stopped
 from noiselimit.engine.rows import State
 from noiselimit.methods import get_method
 from noiselimit.networks.initial import Role
@@ -76,122 +76,142 @@ def plan_blocks(specs: Sequence[RunSpec], blocks: int, done: Sequence[int] | Non
     return [sorted(share) for share in shares]
 
 
-@dataclass(frozen=True)
-class Listener:
-    """Who hears of progress. Calls come from worker threads, one at a time."""
+@dataclass(eq=False)
+class CohortTrainer:
+    """Trains all specs as rows of one cohort.
 
-    on_epoch: Callable[[int, Record], None]
-    """(position of the spec, the epoch's record)."""
-    on_finished: Callable[[Finished], None]
-
-
-def train_cohort(
-    specs: Sequence[RunSpec],
-    prepared: Sequence[PreparedRun],
-    parents: Sequence[State | None],
-    data: DataSet,
-    *,
-    device: torch.device,
-    threads: int,
-    threads_per_block: int,
-    pace: Pace,
-    listener: Listener,
-    watched: MakeWatch | None = None,
-    keeper: Keeper | None = None,
-    asked: Callable[[], bool] = lambda: False,
-) -> None:
-    """Train all rows; everything that comes of it goes to the listener, with positions in `specs`.
-
-    With one thread per block a row's result is the same, bit by bit, alone and in any cohort: its arithmetic
-    has the same shapes and the same order of summation. More threads per block change the last digits.
-    `parents` holds, for each spec, the classifier of the run it starts from, or None. `watched` makes who
-    looks on in each block, which changes nothing else. `keeper` keeps the states of rows, and rows of which
-    it has one go on from there; those whose epochs differ train in different blocks. `asked` at every step,
-    and at every batch of an evaluation, whether to end now: then this ends with `Stopped`.
+    With one thread per block, a row's result is bitwise the same alone and in any cohort, because its
+    arithmetic has the same shapes and the same order of summation. More threads per block change the last
+    digits.
     """
-    streamed = isinstance(data.examples.inputs, LazyInputs)  # then every block would decode for itself
-    inputs = DeviceInputs.of(data, device)
-    clean_validation = specs[0].validation_labels == "clean"
-    stop = threading.Event()
-    turn = threading.Lock()
-    ended: set[int] = set()
 
-    def shall_stop() -> bool:
-        return stop.is_set() or asked()
+    specs: Sequence[RunSpec]
+    prepared: Sequence[PreparedRun]
+    parents: Sequence[State | None]
+    """For each spec, the classifier of the run it starts from, or None."""
+    data: DataSet
+    device: torch.device
+    threads: int
+    threads_per_block: int
+    """On a CPU there are `threads // threads_per_block` blocks."""
+    backend: Backend
+    on_epoch: OnEpoch
+    on_result: Callable[[RunResult], None]
+    """Called with positions in `specs`, from worker threads, one call at a time."""
+    callback: MakeCallback | None = None
+    """Makes a callback for each block."""
+    checkpointer: Checkpointer | None = None
+    """Saves the states of rows. Rows with a saved state resume from it."""
+    stop: Callable[[], bool] = lambda: False
+    """Called at every step and evaluation batch; if it returns True, training ends with `Stopped`."""
 
-    def block(share: Sequence[int], pace: Pace, resumed: Sequence[RowState] = ()) -> Block:
+    def __post_init__(self) -> None:
+        self._streamed = isinstance(self.data.examples.inputs, LazyInputs)
+        self._inputs = DeviceInputs.of(self.data, self.device)
+        self._finished: set[int] = set()
+        self._abort = threading.Event()
+        self._lock = threading.Lock()
+
+    def train(self) -> None:
+        """Train all rows, in parallel blocks on a CPU."""
+        # One block for streamed data: each block would decode the pictures again.
+        one_block = self._streamed or self.device.type == "cuda"
+        blocks = 1 if one_block else max(1, self.threads // self.threads_per_block)
+        shares = plan_blocks(self.specs, blocks, self._saved_epochs(range(len(self.specs))))
+        with _restored_threads(), ThreadPoolExecutor(len(shares)) as pool:
+            futures = [pool.submit(self._train_share, share) for share in shares]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                self._abort.set()
+                if self.checkpointer is not None:
+                    self.checkpointer.save()  # at once: the process may soon be killed
+                raise
+        if len(self._finished) < len(self.specs):
+            raise Stopped
+
+    def _make_block(self, rows: Sequence[int], backend: Backend, resumed: Sequence[RowState] = ()) -> Block:
+        """A block of these rows, from the beginning or from their saved states."""
+        prepared = [self.prepared[i] for i in rows]
+        data = block_data(
+            prepared,
+            self.data,
+            self._inputs,
+            self.device,
+            clean_validation=self.specs[0].validation_labels == "clean",
+            cohort=len(self.specs),
+        )
         return Block(
-            [specs[i] for i in share],
-            block_data(
-                [prepared[i] for i in share],
-                data,
-                inputs,
-                device,
-                clean_validation=clean_validation,
-                cohort=len(specs),
-            ),
-            device,
-            data.examples.input_shape,
-            data.examples.class_names,
-            [parents[i] for i in share],
-            [prepared[i].noise_entropy for i in share],
-            pace,
-            watched=watched,
+            [self.specs[i] for i in rows],
+            data,
+            self.device,
+            self.data.examples.input_shape,
+            self.data.examples.class_names,
+            [self.parents[i] for i in rows],
+            [run.noise_entropy for run in prepared],
+            backend,
+            callback=self.callback,
             resumed=resumed,
         )
 
-    def work(share: Sequence[int]) -> None:
-        torch.set_num_threads(threads_per_block)  # the setting belongs to the thread it is made in
+    def _should_stop(self) -> bool:
+        return self._abort.is_set() or self.stop()
+
+    def _saved_epochs(self, rows: Sequence[int]) -> list[int]:
+        return [0] * len(rows) if self.checkpointer is None else self.checkpointer.epochs(rows)
+
+    def _train_share(self, rows: Sequence[int]) -> None:
+        """The work of one thread."""
+        torch.set_num_threads(self.threads_per_block)  # applies to this thread only
         try:
-            if device.type == "cuda":
-                heaviest_first = sorted(share, key=lambda i: not get_method(specs[i].method).needs_predictor)
-                train_on_gpu(heaviest_first, pace, device, block, train_rows, can_rehearse=not streamed)
+            if self.device.type == "cuda":
+                largest_first = sorted(
+                    rows, key=lambda i: not get_method(self.specs[i].method).needs_predictor
+                )
+                train_on_gpu(
+                    largest_first,
+                    self.backend,
+                    self.device,
+                    self._make_block,
+                    self._train_rows,
+                    can_rehearse=not self._streamed,
+                )
             else:
-                persevere(share, pace, train_rows)
+                with_fallback(rows, self.backend, self._train_rows)
         except Stopped:
-            return  # said below; where another block broke, that is what is to be said
+            return  # `train` raises it, unless another block failed
         except BaseException:
-            stop.set()  # one broken block ends the others, whose work would be thrown away
+            self._abort.set()
             raise
 
-    def train_rows(share: Sequence[int], pace: Pace, begun: threading.Event) -> None:
-        """All that is left of these rows; where they were tried before, some of it is done."""
-        left = [row for row in share if row not in ended]
-        epochs = keeper.epochs(left) if keeper is not None else [0] * len(left)
+    def _train_rows(self, rows: Sequence[int], backend: Backend, begun: threading.Event) -> None:
+        """Train the unfinished ones of these rows; those saved at the same epoch form a block."""
+        left = [row for row in rows if row not in self._finished]
+        epochs = self._saved_epochs(left)
         for epoch in sorted(set(epochs), reverse=True):
-            alike = [row for row, own in zip(left, epochs, strict=True) if own == epoch]
-            if not shall_stop():
-                train_block(alike, epoch, pace, begun)
+            if not self._should_stop():
+                self._train_block(
+                    [row for row, own in zip(left, epochs, strict=True) if own == epoch],
+                    epoch,
+                    backend,
+                    begun,
+                )
 
-    def train_block(share: Sequence[int], epoch: int, pace: Pace, begun: threading.Event) -> None:
+    def _train_block(self, rows: Sequence[int], epoch: int, backend: Backend, begun: threading.Event) -> None:
         def on_epoch(row: int, record: Record) -> None:
             begun.set()
-            with turn:
-                listener.on_epoch(share[row], record)
+            with self._lock:
+                self.on_epoch(rows[row], record)
 
-        together = block(share, pace, keeper.states(share) if keeper is not None and epoch else ())
-        keep = None if keeper is None else keeper.of_block(share)
-        for finished in together.train(on_epoch, shall_stop, keep):
+        resumed = self.checkpointer.states(rows) if self.checkpointer is not None and epoch else ()
+        save = None if self.checkpointer is None else self.checkpointer.of_block(rows)
+        for result in self._make_block(rows, backend, resumed).train(on_epoch, self._should_stop, save):
             begun.set()
-            with turn:
-                listener.on_finished(finished.at(share[finished.row]))
-                ended.add(share[finished.row])
-
-    blocks = 1 if streamed or device.type == "cuda" else max(1, threads // threads_per_block)
-    begun = keeper.epochs(range(len(specs))) if keeper is not None else None
-    shares = plan_blocks(specs, blocks, begun)
-    with _restored_threads(), ThreadPoolExecutor(len(shares)) as pool:
-        futures = [pool.submit(work, share) for share in shares]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            stop.set()
-            if keeper is not None:
-                keeper.save()  # beside steps that cannot be broken off: there may be little time
-            raise
-    if len(ended) < len(specs):  # nothing else leaves rows
-        raise Stopped
+            row = rows[result.row]
+            with self._lock:
+                self.on_result(replace(result, row=row))
+                self._finished.add(row)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ EAGER_STEPS = 2
 convolutions try which of their algorithms is fastest. They are steps like any other."""
 
 
-class Repeated:
+class GraphedStep:
     """Calls `step(size)`; from the third step on by replaying a recording, if that is wanted and works.
 
     A recording holds addresses, so a step must find its inputs and leave its results in tensors that stay.

@@ -64,33 +64,33 @@ def score_examples(
     return [Scores(own, judged) for own, judged in zip(classifiers, [*predictors, *nobody], strict=True)]
 
 
-class Watch(Protocol):
+class Callback(Protocol):
     """Of K rows, P with a predictor. A recorded step adds to its tensors: they stay where they are."""
 
-    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+    def on_epoch_start(self, epoch: int, specs: Sequence[RunSpec]) -> None:
         """From here on it is this epoch, counted from 1, of the K runs."""
 
-    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
-        """Whether `add_validated` shall be called at the end of this epoch."""
+    def needs_validation(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+        """Whether `on_validation_batch` shall be called at the end of this epoch."""
 
-    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         """Of a training step: positions [K, B], logits [K, B, C] and those of predictors [P, B, C]."""
 
-    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_validation_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         """Validation examples likewise, as they are evaluated."""
 
-    def of_row(self, row: int, last: Scores) -> Any:
+    def result(self, row: int, last: Scores) -> Any:
         """What to keep of a row that is done, on the CPU; `last` are its last scores of training examples."""
 
-    def held(self, row: int, spec: RunSpec, epoch: int) -> Mapping[str, Tensor]:
+    def state(self, row: int, spec: RunSpec, epoch: int) -> Mapping[str, Tensor]:
         """All that it has heard of a row by the end of this epoch: the tensors themselves or views of them,
         to be copied, or to be filled in where a row goes on from there."""
 
-    def keep(self, rows: Sequence[int]) -> Self:
+    def select(self, rows: Sequence[int]) -> Self:
         """For these rows alone."""
 
 
-MakeWatch = Callable[[Sequence[RunSpec], BlockData, int, int, torch.device], Watch]
+MakeCallback = Callable[[Sequence[RunSpec], BlockData, int, int, torch.device], Callback]
 """(specs of K rows, their data, P, C, device) → who looks on."""
 
 
@@ -137,19 +137,19 @@ class Averages:
             trained=trained,
         )
 
-    def begin(self, epoch: int, specs: Sequence[RunSpec]) -> None:
+    def on_epoch_start(self, epoch: int, specs: Sequence[RunSpec]) -> None:
         """From here on it is this epoch of the K runs."""
         self.counts.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
 
-    def wants_validated(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
+    def needs_validation(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
         """In the second half of any of the runs."""
         return any(is_averaged(spec, epoch) for spec in specs)
 
-    def add_trained(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         """Add a step's softmaxes: positions [K, B], logits [K, B, C] and those of predictors [P, B, C]."""
         self._add(positions, logits, predicted)
 
-    def add_validated(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+    def on_validation_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         """Add those of validation examples likewise."""
         self._add(positions + self.trained, logits, predicted)
 
@@ -162,7 +162,7 @@ class Averages:
                 counts = self.counts[: len(said), None, None]
                 sums.scatter_add_(1, there, said.softmax(-1, dtype=torch.float32) * counts)
 
-    def of_row(self, row: int, last: Scores) -> dict[str, Scores] | None:
+    def result(self, row: int, last: Scores) -> dict[str, Scores] | None:
         """The means of a row, by part and on the CPU; None where training ended before its second half.
 
         Only of a row that is done: on a CPU its sums become the means, for which there need not be room
@@ -189,14 +189,14 @@ class Averages:
             for part, said, judged in zip(("train", "validation"), classifier, predictor, strict=True)
         }
 
-    def held(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
+    def state(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
         """The row's sums where they lie; nothing before its second half."""
         if not is_averaged(spec, epoch):
             return {}
         sums = {"classifier": self.classifier[row], "times": self.times[row]}
         return sums | ({"predictor": self.predictor[row]} if row < len(self.predictor) else {})
 
-    def keep(self, rows: Sequence[int]) -> "Averages":
+    def select(self, rows: Sequence[int]) -> "Averages":
         """These rows alone, in tensors of their own."""
         return Averages(
             self.classifier[rows],

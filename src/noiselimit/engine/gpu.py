@@ -8,7 +8,7 @@ from threading import Lock
 
 import torch
 
-from noiselimit.engine.backend import Pace, Train, persevere, release_memory
+from noiselimit.engine.backend import Backend, Train, release_memory, with_fallback
 from noiselimit.engine.block import Block
 from noiselimit.errors import InputError, Notice
 from noiselimit.machine import available_cores
@@ -58,13 +58,13 @@ def bytes_needed(make_block: Callable[[int], Block], count: int, device: torch.d
     return settled - before + peak_of(block.rehearse_step) + beside
 
 
-MakeBlock = Callable[[Sequence[int], Pace], Block]
-"""(rows, pace) → a block of these rows, ready to train."""
+MakeBlock = Callable[[Sequence[int], Backend], Block]
+"""(rows, backend) → a block of these rows, ready to train."""
 
 
 def train_on_gpu(
     rows: Sequence[int],
-    pace: Pace,
+    backend: Backend,
     device: torch.device,
     make_block: MakeBlock,
     train: Train,
@@ -78,11 +78,11 @@ def train_on_gpu(
     torch.cuda.synchronize(device)  # the inputs were sent on another stream
     quickest = torch.backends.cudnn.flags(enabled=True, benchmark=True)  # tries algorithms at first use
     with _ONE_AT_A_TIME, torch.cuda.device(device), torch.cuda.stream(_stream(device)), quickest:
-        if pace.kernels and can_rehearse:
-            _compile_ahead(rows, pace, make_block)
-        most = _rows_at_once(rows, pace, make_block, device) if can_rehearse else len(rows)
+        if backend.kernels and can_rehearse:
+            _compile_ahead(rows, backend, make_block)
+        most = _rows_at_once(rows, backend, make_block, device) if can_rehearse else len(rows)
         for piece in pieces_of(rows, most):
-            persevere(piece, pace, train)
+            with_fallback(piece, backend, train)
             release_memory()  # what the next one may need
 
 
@@ -96,15 +96,15 @@ def _stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
-def _compile_ahead(rows: Sequence[int], pace: Pace, make_block: MakeBlock) -> None:
+def _compile_ahead(rows: Sequence[int], backend: Backend, make_block: MakeBlock) -> None:
     """Have all kernels compiled at once that a first step would compile one after the other."""
     with suppress(Exception):  # what does not compile is reported where it is tried in earnest
-        make_block(rows[:1], pace).compile_kernels(available_cores())
+        make_block(rows[:1], backend).compile_kernels(available_cores())
 
 
-def _rows_at_once(rows: Sequence[int], pace: Pace, make_block: MakeBlock, device: torch.device) -> int:
+def _rows_at_once(rows: Sequence[int], backend: Backend, make_block: MakeBlock, device: torch.device) -> int:
     try:
-        return rows_that_fit(lambda count: make_block(rows[:count], pace), len(rows), device)
+        return rows_that_fit(lambda count: make_block(rows[:count], backend), len(rows), device)
     except InputError:
         raise
     except Exception:  # what fails here is reported where it is tried in earnest

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from noiselimit.engine.backend import PRECISIONS, Pace
+from noiselimit.engine.backend import PRECISIONS, Backend
 from noiselimit.engine.layouts import Arithmetic, layout_for
 from noiselimit.engine.optimisers import OPTIMISERS, Rates, with_kernels
 from noiselimit.engine.rows import NetworkRows, State
@@ -198,7 +198,7 @@ def build_networks(
     input_shape: tuple[int, ...],
     classes: int,
     device: torch.device,
-    pace: Pace,
+    backend: Backend,
 ) -> NetworkPair:
     """Rows that need a predictor come first; one stack holds both kinds of network where they are alike.
 
@@ -206,9 +206,9 @@ def build_networks(
     """
     first = specs[0]
     predicting = sum(get_method(spec.method).needs_predictor for spec in specs)
-    arithmetic = Arithmetic(PRECISIONS[first.precision], pace.kernels)
+    arithmetic = Arithmetic(PRECISIONS[first.precision], backend.kernels)
     optimiser = OPTIMISERS[first.optimiser]
-    if pace.kernels:
+    if backend.kernels:
         optimiser = with_kernels(optimiser)
 
     def states(rows: int, role: Role) -> list[State]:

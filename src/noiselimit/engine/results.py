@@ -28,6 +28,9 @@ MEASURED = frozenset(
 WHERE_KNOWN = frozenset({"test_accuracy", "noise_entropy", "memorised_bits", "wrong_fitted", "capacity_bits"})
 """What a record says: numbers, and numbers or None."""
 
+OnEpoch = Callable[[int, Record], None]
+"""(row, the epoch's record)."""
+
 
 class Stopped(Exception):  # noqa: N818  # no error: somebody wished it
     """Ends a training whose caller asked for it; what has ended is kept, and so are checkpoints."""
@@ -44,7 +47,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class RunResult:
     """What a row leaves behind."""
 
     row: int
@@ -60,14 +63,10 @@ class Finished:
     """Part name → scores at the best epoch: train, validation and, if there is one, test."""
     last: Scores | None = None
     """Scores of the training part at the last epoch. A run that could not begin has none of these."""
-    watched: Any = None
+    callback_result: Any = None
     """What who looked on kept of it; nothing where it failed."""
     transition: Tensor | None = None
     """[C, C] that the method corrected by, if it did."""
-
-    def at(self, position: int) -> "Finished":
-        """The same under the number by which the caller knows the row."""
-        return replace(self, row=position)
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ Keep = Callable[[Take, Callable[[], int]], None]
 """(take, says how many bytes that needs): called at the end of an epoch, to take states or to leave it."""
 
 
-class Keeper(Protocol):
+class Checkpointer(Protocol):
     """Keeps the states of a cohort's rows, by position."""
 
     def epochs(self, rows: Sequence[int]) -> list[int]:

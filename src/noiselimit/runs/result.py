@@ -15,7 +15,7 @@ from noiselimit.data.examples import DataSet
 from noiselimit.data.lazy import highest_value
 from noiselimit.engine.evaluation import is_averaged
 from noiselimit.engine.preparation import PreparedRun
-from noiselimit.engine.results import Finished, Record, Scores
+from noiselimit.engine.results import Record, RunResult, Scores
 from noiselimit.errors import InputError
 from noiselimit.files import name_for_libraries, require_regular
 from noiselimit.runs import scores
@@ -23,7 +23,7 @@ from noiselimit.runs.run import Averaged, DataInfo, Run, RunContents, Weights
 from noiselimit.runs.spec import RunSpec
 
 
-def without_bad_inputs(finished: Finished, prepared: PreparedRun) -> Finished:
+def without_bad_inputs(finished: RunResult, prepared: PreparedRun) -> RunResult:
     """The same, or a failure without networks and outputs where the run met such inputs.
 
     The best epoch's weights are numbers, so what they say of an example is none only if the example is none.
@@ -42,12 +42,12 @@ def without_bad_inputs(finished: Finished, prepared: PreparedRun) -> Finished:
         predictor=None,
         best={},
         last=None,
-        watched=None,
+        callback_result=None,
         transition=None,
     )
 
 
-def _bad_part(finished: Finished, prepared: PreparedRun) -> str | None:
+def _bad_part(finished: RunResult, prepared: PreparedRun) -> str | None:
     if not (np.isfinite(prepared.mean).all() and np.isfinite(prepared.std).all()):
         return "training"
     said = finished.best.items() if finished.best_epoch else ()
@@ -62,9 +62,9 @@ BAD_TENSORS = (safetensors.SafetensorError, KeyError, ValueError, TypeError, Att
 """What safetensors raises for files that are damaged, or have types that torch or NumPy have not."""
 
 
-def make_averaged(prepared: PreparedRun, finished: Finished) -> Averaged | None:
+def make_averaged(prepared: PreparedRun, finished: RunResult) -> Averaged | None:
     """In data order; None where nothing was averaged."""
-    averaged: Mapping[str, Scores] | None = finished.watched
+    averaged: Mapping[str, Scores] | None = finished.callback_result
     if averaged is None:
         return None
     parts = {"train": prepared.split.train, "validation": prepared.split.validation}
@@ -144,7 +144,7 @@ def require_averaged(run: Run) -> None:
 
 
 def make_run(
-    spec: RunSpec, prepared: PreparedRun, finished: Finished, data: DataSet, circumstances: Mapping[str, Any]
+    spec: RunSpec, prepared: PreparedRun, finished: RunResult, data: DataSet, circumstances: Mapping[str, Any]
 ) -> Run:
     """The run in memory. `circumstances` (seconds, device, versions, ...) are added to its metrics."""
     finished = without_bad_inputs(finished, prepared)
@@ -172,7 +172,7 @@ def _indices(prepared: PreparedRun) -> dict[str, np.ndarray[Any, np.dtype[np.int
     return {"train": split.train, "validation": split.validation, "test": split.test}
 
 
-def _outputs(prepared: PreparedRun, finished: Finished) -> pd.DataFrame:
+def _outputs(prepared: PreparedRun, finished: RunResult) -> pd.DataFrame:
     """One row per example in data order, without a data set's own test part: 'predict --test' serves."""
     parts = {part: index for part, index in _indices(prepared).items() if len(index)}
     everything = np.concatenate(list(parts.values()))
@@ -217,7 +217,7 @@ def _entropy_source(prepared: PreparedRun, last: Record | None) -> str | None:
     return "predictor" if prepared.noise_entropy is None else "noise"
 
 
-def _metrics(spec: RunSpec, prepared: PreparedRun, finished: Finished, data: DataSet) -> dict[str, Any]:
+def _metrics(spec: RunSpec, prepared: PreparedRun, finished: RunResult, data: DataSet) -> dict[str, Any]:
     chose = data.validation if spec.validation_labels == "clean" else None
     train = prepared.split.train
     given = prepared.examples.labels[train]
