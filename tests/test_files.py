@@ -1,63 +1,99 @@
-"""A reader never sees half a file, and a folder that cannot be written gets a sentence."""
+"""Files are written whole or not at all, only regular files are read, and one process holds a folder."""
 
 import errno
-import fcntl
 import json
 import os
-import re
+import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from noiselimit import files
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_file, atomic_folder, clear_leftovers, make_folder, write_json
+from noiselimit.files import (
+    atomic_file,
+    atomic_folder,
+    clear_leftovers,
+    file_lock,
+    finite_json,
+    folder_lock,
+    make_folder,
+    open_regular,
+    read_bytes,
+    read_small_text,
+    require_regular,
+    write_json,
+)
+
+READERS: list[Callable[[Path], Any]] = [open_regular, require_regular, read_bytes, read_small_text]
 
 
-def fail_half_way(path):
-    """Write something and fail, as a full disk or an interrupt would."""
+@pytest.mark.parametrize("read", READERS)
+def test_only_regular_files_are_read(tmp_path: Path, read: Callable[[Path], Any]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    for name in ("pipe", "endless"):
+        with pytest.raises(OSError, match="regular file"):
+            read(tmp_path / name)
+    with pytest.raises(IsADirectoryError):
+        read(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "missing")
+
+
+def test_text_files_have_a_largest_size(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(files.LARGEST_TEXT + 1)
+    with pytest.raises(OSError, match="64 MiB"):
+        read_small_text(tmp_path / "large")
+    (tmp_path / "small").write_text("β\r\n", "utf-8", newline="")
+    assert read_small_text(tmp_path / "small") == "β\r\n"
+
+
+@pytest.mark.parametrize("text", ["NaN", "[1e999]", "-Infinity", str(10**30), '"\\ud800"', "[" * 10**5])
+def test_json_that_cannot_be_used_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        finite_json(text)
+    assert finite_json('{"a": [1, 2.5, null, "β"]}') == {"a": [1, 2.5, None, "β"]}
+
+
+def test_json_is_written_for_other_readers(tmp_path: Path) -> None:
+    path = tmp_path / "value.json"
+    write_json(path, {"β": [1, 0.1]})
+    assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(path, float("nan"))
+    assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def fail_half_way(path: Path) -> None:
     path.write_text("half")
     raise RuntimeError("half-way")
 
 
-def test_a_file_appears_whole_and_alone(tmp_path):
+def test_a_file_appears_whole_or_the_old_one_stays(tmp_path: Path) -> None:
     path = tmp_path / "new" / "file.txt"
     with atomic_file(path) as temporary:
         temporary.write_text("whole")
         assert not path.exists()
-        assert temporary.parent == path.parent
-    assert path.read_text() == "whole"
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_a_failed_file_leaves_the_old_one(tmp_path):
-    path = tmp_path / "file.txt"
-    path.write_text("old")
     with pytest.raises(RuntimeError, match="half-way"), atomic_file(path) as temporary:
         fail_half_way(temporary)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == "whole"
+    assert list(path.parent.iterdir()) == [path]
+    (tmp_path / "usual").touch()
+    assert path.stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_a_full_disk_is_said_of_the_file_that_people_know(tmp_path, named):
-    path = tmp_path / "file.txt"
-    with pytest.raises(OSError, match="No space left") as caught, atomic_file(path) as temporary:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *([str(temporary)] if named else []))
-    assert caught.value.filename == str(path)
-
-
-def test_what_another_file_says_is_not_said_of_this_one(tmp_path):
-    for error in (
-        BrokenPipeError(errno.EPIPE, "Broken pipe"),
-        FileNotFoundError(errno.ENOENT, "No", "other"),
-    ):
-        with pytest.raises(type(error)) as caught, atomic_file(tmp_path / "file.txt"):
-            raise error
-        assert caught.value.filename in (None, "other")
-
-
-def test_a_folder_appears_whole(tmp_path):
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "run"
+    with pytest.raises(RuntimeError, match="half-way"), atomic_folder(path) as temporary:
+        fail_half_way(temporary / "file.txt")
+    assert list(tmp_path.iterdir()) == []
     with atomic_folder(path) as temporary:
         (temporary / "file.txt").write_text("whole")
         assert not path.exists()
@@ -65,117 +101,89 @@ def test_a_folder_appears_whole(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_folder_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError, match="half-way"), atomic_folder(tmp_path / "run") as temporary:
-        fail_half_way(temporary / "file.txt")
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("named", [True, False])
+def test_a_full_disk_is_reported_under_the_final_name(tmp_path: Path, named: bool) -> None:
+    path = tmp_path / "file.txt"
+    with pytest.raises(OSError, match="No space left") as caught, atomic_file(path) as temporary:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *([str(temporary)] if named else []))
+    assert caught.value.filename == str(path)
 
 
-@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
-def test_files_have_the_mode_that_the_mask_asks_for(tmp_path, mask, mode):
-    before = os.umask(mask)
-    try:
-        write_json(tmp_path / "file.json", 1)
-        assert os.umask(mask) == mask
-    finally:
-        os.umask(before)
-    assert (tmp_path / "file.json").stat().st_mode & 0o777 == mode
-
-
-@pytest.mark.parametrize("told", [True, False])
-def test_the_mask_never_lets_files_of_other_threads_be_more_open(tmp_path, monkeypatch, told):
-    masks, real = [], os.umask
-    if not told:  # as on other systems
-        monkeypatch.setattr("noiselimit.files._MASK", re.compile(b"(?!)"))
-    monkeypatch.setattr(os, "umask", lambda mask: masks.append(mask) or real(mask))
-    write_json(tmp_path / "file.json", 1)
-    monkeypatch.undo()
-    before = real(0o077)
-    real(before)
-    assert set(masks) == (set() if told and sys.platform == "linux" else {0o077, before})
-    assert (tmp_path / "file.json").stat().st_mode & 0o777 == 0o666 & ~before
-
-
-def test_names_that_are_not_utf_8_come_back_from_json(tmp_path):
-    value = {os.fsdecode(b"caf\xe9"): "β"}
-    write_json(tmp_path / "file.json", value)
-    assert json.loads((tmp_path / "file.json").read_text("utf-8")) == value
-    assert "β" in (tmp_path / "file.json").read_text("utf-8")
-
-
-def test_a_link_that_leads_nowhere_is_no_folder(tmp_path):
+@pytest.mark.parametrize("below", ["file", "file/deeper", "link"])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("nowhere")
-    for path in (tmp_path / "link", tmp_path / "link" / "below"):
-        with pytest.raises(InputError, match=r"\(a link that leads nowhere\): choose another one"):
-            make_folder(path)
-
-
-def test_a_folder_in_the_place_of_a_file(tmp_path):
-    with pytest.raises(InputError, match=rf"^cannot write {tmp_path}: it is a folder; name a file"):
+    with pytest.raises(InputError, match="cannot write to folder"):
+        make_folder(tmp_path / below)
+    for write in (atomic_file, atomic_folder):
+        with pytest.raises(InputError, match="cannot write to folder"), write(tmp_path / below / "name"):
+            pytest.fail("the block must not be entered")
+    with pytest.raises(InputError, match="it is a folder"):
         write_json(tmp_path, 1)
 
 
-@pytest.mark.parametrize("below", ["file", "file/deeper"])
-def test_a_folder_that_cannot_be_written(tmp_path, below):
-    (tmp_path / "file").touch()
-    target = tmp_path / below
-    with pytest.raises(InputError, match=rf"^cannot write to folder {target} \(.*\): choose another one"):
-        make_folder(target)
-    for write in (atomic_file, atomic_folder):
-        with pytest.raises(InputError, match=r"^cannot write to folder"), write(target / "name"):
-            pytest.fail("the block must not be entered")
-
-
-def test_json_is_readable_by_others(tmp_path):
-    path = tmp_path / "value.json"
-    write_json(path, {"β": [1, 0.1]})
-    assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
-    assert "β" in path.read_text("utf-8")
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        write_json(path, float("nan"))
-    assert json.loads(path.read_text("utf-8")) == {"β": [1, 0.1]}
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_what_killed_processes_left_of_a_file_goes_when_it_is_written_again(tmp_path):
-    (tmp_path / ".p.csv.abcd_123.tmp").write_text("half")
-    others = [".p.csv.ABCD.tmp", ".q.csv.abcd_123.tmp", "p.csv.abcd_123.tmp"]
-    for name in others:
-        (tmp_path / name).write_text("another's")
-    (tmp_path / ".p.csv.00000000.tmp").symlink_to(tmp_path / others[0])
-    (tmp_path / ".p.csv.11111111.tmp").mkdir()
-    with atomic_file(tmp_path / "p.csv") as alive, atomic_file(tmp_path / "p.csv") as second:
-        alive.write_text("first")  # two that are alive leave each other alone
-        second.write_text("second")
-    assert (tmp_path / "p.csv").read_text() == "first"
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [*others, "p.csv", ".p.csv.00000000.tmp", ".p.csv.11111111.tmp"]
-    )
-
-
-def test_a_temporary_file_that_was_cleared_before_it_was_held_is_made_anew(tmp_path, monkeypatch):
-    real, taken = fcntl.flock, []
-
-    def flock(handle, how):
-        if not taken:
-            taken.extend(tmp_path.glob(".*.tmp"))
-            taken[0].unlink()
-        real(handle, how)
-
-    monkeypatch.setattr("fcntl.flock", flock)
-    write_json(tmp_path / "file.json", 1)
-    assert len(taken) == 1
-    assert list(tmp_path.iterdir()) == [tmp_path / "file.json"]
-
-
-def test_what_killed_processes_left_is_cleared_and_nothing_else(tmp_path):
-    for name in (".run-1.abcd_123.tmp", ".run-2.abcd_123.tmp", "run-1.abcd_123.tmp", ".run-1.tmp", "run-1"):
+def test_only_leftovers_of_the_named_targets_are_cleared(tmp_path: Path) -> None:
+    (tmp_path / "run-1").mkdir()
+    for name in (".run-1.abcd_123.tmp", ".run-2.abcd_123.tmp"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file.txt").write_text("half")
-    (tmp_path / ".run-1.00000000.tmp").write_text("half")
+    (tmp_path / ".report.html.00000000.tmp").write_text("half")
     (tmp_path / ".run-1.11111111.tmp").symlink_to(tmp_path / "run-1")
     clear_leftovers(tmp_path, r"run-1|report\.html")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".run-1.tmp", ".run-2.abcd_123.tmp", "run-1", "run-1.abcd_123.tmp",
-    ]  # fmt: skip
-    assert (tmp_path / "run-1" / "file.txt").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-2.abcd_123.tmp", "run-1"]
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from noiselimit.files import folder_lock
+
+with folder_lock(Path(sys.argv[1])):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LOCK_TIMEOUT", 0.05)
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_one_process_holds_a_folder_and_a_killed_one_frees_it(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    words = [sys.executable, "-c", HOLDER, str(folder)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        with pytest.raises(InputError, match="in use by another process"), folder_lock(folder):
+            pytest.fail("the lock must not be given twice")
+        holder.kill()
+    with folder_lock(folder), folder_lock(folder):  # the same thread may lock it again
+        (folder / "file").touch()
+    assert [path.name for path in folder.iterdir()] == ["file"]
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_another_thread_is_refused(tmp_path: Path) -> None:
+    refused: list[InputError] = []
+
+    def lock() -> None:
+        try:
+            with file_lock(tmp_path / "audit", called=Path("mine"), remedy="choose another folder"):
+                pass
+        except InputError as error:
+            refused.append(error)
+
+    with file_lock(tmp_path / "audit"):
+        thread = threading.Thread(target=lock)
+        thread.start()
+        thread.join()
+    assert "mine" in str(refused[0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_stays_empty_is_removed(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="bad input"), folder_lock(tmp_path / "a" / "b"):
+        raise RuntimeError("bad input")
+    assert list(tmp_path.iterdir()) == []

@@ -151,7 +151,7 @@ def _held(folder: Path | None) -> Iterator[None]:
         yield
         return
     with folder_lock(folder):
-        clear_leftovers(folder, RUN_FOLDER)
+        clear_leftovers(folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
         yield
 
 

@@ -79,8 +79,8 @@ CASES = [
           asked=(*TRAIN, "--checkpoints", "hourly")),
     _case("checkpoint of a newer version", _newer_checkpoint, "by a newer noiselimit", "install that",
           asked=TRAIN),
-    _case("folder in use", _held("out/.lock"), "noiselimit: out is in use by process 4711",
+    _case("folder in use", _held("out/.lock"), "noiselimit: out is in use by another process",
           asked=TRAIN),
-    _case("audit in use", _held(".found.lock"), "found is in use by process 4711", "choose another folder",
+    _case("audit in use", _held(".found.lock"), "found is in use by another process", "choose another folder",
           asked=("audit", "table.npz", "--out", "found")),
 ]  # fmt: skip

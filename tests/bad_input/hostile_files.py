@@ -140,7 +140,7 @@ CASES = [
     _case("control characters", "t.csv", b"x,\x1b[2J\n1,2\n", "�[2J", asked=(*TRAIN, "t.csv")),
     _case("table of many columns", "t.csv", b"x" + b",x" * 100_000, "more than 100,000 columns"),
     Case(
-        "Hostile files", "pipe as picture", (*TRAIN, "photos"), ("1.png", "it is no regular file"),
+        "Hostile files", "pipe as picture", (*TRAIN, "photos"), ("1.png", "not a regular file"),
         _pipe("photos/a/1.png"),
     ),
     Case(
@@ -153,11 +153,11 @@ CASES = [
     ),
     Case(
         "Hostile files", "pipe as settings", (*TRAIN, "table.npz", "--config", "c.toml"),
-        ("cannot read c.toml", "it is no regular file"), _pipe("c.toml"),
+        ("cannot read c.toml", "not a regular file"), _pipe("c.toml"),
     ),
     Case(
         "Hostile files", "endless device as labels", (*TRAIN, "table.npz", "--noise", "given:l.txt"),
-        ("l.txt", "it is no regular file"), _pipe("l.txt", endless=True),
+        ("l.txt", "not a regular file"), _pipe("l.txt", endless=True),
     ),
     Case(
         "Hostile files", "link as checkpoints", (*TRAIN, "table.npz"), ("out/.checkpoints is a link",),

@@ -335,7 +335,7 @@ OUTPUT = [
     ("out below a file", text("file", ""), (*TRAIN[:-1], "file/out"), ("file/out", "choose another")),
     ("out is a file", text("out", ""), TRAIN, ("folder out", "choose another")),
     ("demo out is a file", text("demo", ""), ("demo",), ("folder demo", "choose another")),
-    ("out leads nowhere", dangling, TRAIN, ("folder out", "a link that leads nowhere", "choose another")),
+    ("out leads nowhere", dangling, TRAIN, ("folder out", "not a folder", "choose another")),
     ("empty out", nothing, (*TRAIN[:-1], ""), ("--out is empty", "name a file or folder")),
     (
         "empty copy",

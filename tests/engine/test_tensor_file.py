@@ -85,7 +85,7 @@ def test_a_file_that_is_mostly_holes_is_not_read(
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         is_whole(tmp_path / "s")
 
 

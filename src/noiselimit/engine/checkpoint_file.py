@@ -21,7 +21,7 @@ from torch import Tensor
 
 from noiselimit.engine.results import MEASURED, WHERE_KNOWN, RowState
 from noiselimit.errors import InputError, Notice
-from noiselimit.files import finite_json, name_for_libraries, open_regular, refuse_link, sync_folder
+from noiselimit.files import finite_json, name_for_libraries, open_regular, refuse_link
 from noiselimit.runs.spec import RUN_FOLDER, RunSpec
 
 
@@ -220,7 +220,6 @@ def write_tensors(
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    sync_folder(folder)
     return path
 
 
