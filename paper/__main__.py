@@ -1,4 +1,4 @@
-"""`python -m paper`: list, run and merge the paper's tables and figures."""
+"""`python -m paper`: train what the paper's tables and figures lack, then print or draw them."""
 
 import json
 import math
@@ -18,10 +18,8 @@ from noiselimit.data.catalogue import load_data
 from noiselimit.errors import InputError, unknown
 from noiselimit.files import make_folder
 from paper import tables
-from paper.drawing import PARSERS
-from paper.execute import Runner, batch_title, make_batches, missing_tasks
-from paper.figures import FIGURES, draw, read_kept
-from paper.merge import merge as merge_results
+from paper.execute import Runner, make_batches, missing_tasks
+from paper.figures import FIGURES, KINDS, draw, read_kept
 from paper.protocol import Cell, Protocol, Task, protocol_for
 from paper.rows import read_rows, rows_path
 from paper.tables import TABLES
@@ -61,18 +59,7 @@ def list_(seeds: Seeds = None, out: Out = None, quick: Quick = False, as_json: J
     else:
         table = pd.DataFrame(states)[["name", "runs", "done", "hours_left", "title"]]
         print(table.to_string(index=False, na_rep="–", float_format="{:.1f}".format))
-        print("Hours are at most, by the time per epoch of the rows so far, on the devices that made them.")
-
-
-@app.command()
-def merge(
-    places: Annotated[list[Path], typer.Argument(help="Folders or files of results made elsewhere.")],
-    out: Out = None,
-    as_json: Json = False,
-) -> None:
-    """Add results that were made elsewhere; runs that are here stay as they are."""
-    added = merge_results(places, _folder(out, quick=False))
-    print(json.dumps(added, indent=2) if as_json else "\n".join(f"{n}: {k} added" for n, k in added.items()))
+        print("Hours: at most, at the speed of the rows so far.")
 
 
 @app.command()
@@ -86,22 +73,18 @@ def run(
     values: Annotated[
         str | None, typer.Option(metavar="VALUE,...", help="Of the grids, such as beta=10,beta=30.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="At most so many, for a first screen.", min=1)] = None,
-    finalists: Annotated[
-        int | None, typer.Option(help="Only the N best values of each grid, by rows so far.", min=1)
-    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Allow fewer epochs, for a first screen.", min=1)] = None,
     budget_minutes: Annotated[
         float | None, typer.Option(help="Stop in time; 0 only draws and prints.", min=0)
     ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of data sets. [default: the variable NOISELIMIT_DATA]")
     ] = None,
-    download: Annotated[bool, typer.Option("--download", help="Fetch missing data.")] = False,
+    download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="On a CPU. [default: all cores]", min=1)] = None,
     out: Out = None,
     runs: Annotated[Path, typer.Option(help="Folder of runs in training.")] = Path("runs/reproduce"),
-    plan: Annotated[bool, typer.Option("--plan", help="Print what would be trained, in order.")] = False,
     quick: Quick = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
@@ -109,31 +92,29 @@ def run(
     """Train what a table or figure lacks, then print or draw it. The same command resumes."""
     started, place = time.monotonic(), _folder(out, quick)
     chosen = {"seeds": seeds, "methods": methods, "cells": cells, "values": values}
-    planned = make_plan(name, place, quick, epochs, finalists, **chosen)
-    if plan:
-        return _print_plan(planned, as_json)
-    runner = None
-    if planned.protocol is not None and planned.missing and budget_minutes != 0:
+    plan = make_plan(name, place, quick, epochs, **chosen)
+    trained = failed = 0
+    if plan.protocol is not None and plan.missing and budget_minutes != 0:
         _check_results(place, quick)
         runner = Runner(
-            planned.protocol,
-            load_data(planned.protocol.source, data_dir, download and not quick),
+            plan.protocol,
+            load_data(plan.protocol.source, data_dir, download and not quick),
             make_folder(place),
-            runs / f"{planned.protocol.data}{'-quick' if quick else ''}",
+            runs / f"{plan.protocol.data}{'-quick' if quick else ''}",
             device=device,
             threads=threads,
             deadline=math.inf if budget_minutes is None else started + 60 * budget_minutes,
             report=_reporter(quiet),
         )
         try:
-            runner.run(make_batches(planned.missing, planned.protocol))
+            runner.run(make_batches(plan.missing, plan.protocol))
         except KeyboardInterrupt:
             print("paper: interrupted; finished runs are kept, the same command resumes", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+        trained, failed = runner.trained, runner.failed
     drawn = [str(path) for path in draw(FIGURES[name], place, quick=quick)] if name in FIGURES else []
-    trained, failed = (runner.trained, runner.failed) if runner else (0, 0)
-    counts = {"runs_trained": trained, "runs_failed": failed, "runs_left": len(planned.missing) - trained}
-    _print_results(planned, place, {"name": name, **counts, "drawn": drawn}, as_json)
+    counts = {"runs_trained": trained, "runs_failed": failed, "runs_left": len(plan.missing) - trained}
+    _print_results(plan, place, {"name": name, **counts, "drawn": drawn}, as_json)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -157,28 +138,19 @@ class Plan:
 
     def hours_left(self) -> float | None:
         """If all epochs are run, by the median epoch of each method and size; None if some have no rows."""
-        epoch = (self.rows["seconds"] / self.rows["epochs_run"]).groupby(
-            [self.rows["method"], self.rows["n"]]
-        )
-        median = epoch.median().to_dict()
+        seconds = self.rows["seconds"] / self.rows["epochs_run"]
+        median = seconds.groupby([self.rows["method"], self.rows["n"]]).median().to_dict()
         times = [
             task.spec.epochs * median.get((task.cell.method, task.cell.n), math.nan) for task in self.missing
         ]
         return None if math.isnan(sum(times)) else sum(times) / 3600
 
 
-def make_plan(
-    name: str,
-    out: Path,
-    quick: bool,
-    epochs: int | None = None,
-    finalists: int | None = None,
-    **chosen: str | None,
-) -> Plan:
+def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **chosen: str | None) -> Plan:
     """Check the options and find what is to be trained; `chosen` are seeds, methods, cells and values."""
     some = {option: text.split(",") for option, text in chosen.items() if text is not None}
     if name in FIGURES:
-        for option in [*some, *(["finalists"] if finalists else [])]:
+        for option in some:
             raise InputError(f"{option} is given, but '{name}' is a figure: leave it out.")
         figure = FIGURES[name]
         if not figure.cells:
@@ -189,7 +161,6 @@ def make_plan(
     if name not in TABLES:
         raise unknown("table or figure", name, [*TABLES, *FIGURES])
     protocol = protocol_for(name, quick=quick, epochs=epochs)
-    rows = read_rows(rows_path(out, name))
     seeds = some.get("seeds", [str(seed) for seed in range(protocol.seeds)])
     if not all(seed.isdecimal() for seed in seeds):
         raise InputError(f"seeds is '{chosen['seeds']}': give whole numbers ≥ 0, separated by commas.")
@@ -197,9 +168,7 @@ def make_plan(
     tasks = tables.table_tasks(cells, [int(seed) for seed in seeds], protocol)
     if "values" in some:
         tasks = tables.with_values(tasks, some["values"])
-    if finalists is not None:
-        tasks = tables.finalists(tasks, rows, protocol, finalists)
-    return Plan(name, protocol, cells, tasks, rows)
+    return Plan(name, protocol, cells, tasks, read_rows(rows_path(out, name)))
 
 
 def _folder(out: Path | None, quick: bool) -> Path:
@@ -208,51 +177,32 @@ def _folder(out: Path | None, quick: bool) -> Path:
 
 def _check_results(out: Path, quick: bool) -> None:
     """Read everything that training will add to, so that bad files are reported before hours of work."""
-    frames = [read_rows(rows_path(out, data)) for data in TABLES] + [read_kept(out, kind) for kind in PARSERS]
+    frames = [read_rows(rows_path(out, data)) for data in TABLES] + [read_kept(out, kind) for kind in KINDS]
     if any((frame["quick"] != quick).any() for frame in frames):
-        raise InputError(f"{out} has {'full' if quick else 'quick'} runs: name another folder by --out.")
+        raise InputError(f"{out} has {'full' if quick else 'quick'} runs: choose another folder with --out.")
 
 
 def _reporter(quiet: bool) -> Callable[[str, int, int], None]:
-    latest, said = "", 0.0
+    latest, printed = "", 0.0
 
     def report(title: str, done: int, total: int) -> None:
-        nonlocal latest, said
-        if not quiet and (title != latest or time.monotonic() - said > LINE_EVERY):
-            latest, said = title, time.monotonic()
+        nonlocal latest, printed
+        if not quiet and (title != latest or time.monotonic() - printed > LINE_EVERY):
+            latest, printed = title, time.monotonic()
             print(f"{title}: {done} of {total} epochs", file=sys.stderr, flush=True)
 
     return report
 
 
-def _print_plan(plan: Plan, as_json: bool) -> None:
-    batches = [] if plan.protocol is None else make_batches(plan.missing, plan.protocol)
-    counts = {"runs": len(plan.tasks), "runs_left": len(plan.missing), "hours_left": plan.hours_left()}
-    titles = [{"title": batch_title(batch), "runs": len(batch)} for batch in batches]
-    if as_json:
-        print(json.dumps({"name": plan.name, **counts, "batches": titles}, indent=2))
-    else:
-        print("\n".join(map(batch_title, batches)))
-        print(f"{len(plan.missing)} of {len(plan.tasks)} runs are left.")
-
-
 def _print_results(plan: Plan, out: Path, summary: dict[str, Any], as_json: bool) -> None:
-    results, failed = [], []
     rows = read_rows(rows_path(out, plan.name))
-    for cell in plan.cells:
-        assert plan.protocol is not None
-        result = tables.cell_result(cell, rows, plan.protocol)
-        if result is not None:
-            results.append(result)
-        elif broken := tables.failed_runs(tables.cell_rows(cell, rows, plan.protocol)):
-            failed.append({"problem": cell.problem, "method": cell.method, "failed_runs": broken})
+    found = [tables.cell_result(cell, rows, plan.protocol) for cell in plan.cells if plan.protocol]
+    results = [result for result in found if result is not None]
     if as_json:
-        print(json.dumps(summary | {"failed_cells": failed, "cells": results}, indent=2))
+        print(json.dumps(summary | {"cells": results}, indent=2))
         return
     if results:
         print(pd.DataFrame([_line(result) for result in results]).to_string(index=False))
-    for each in failed:
-        print(f"{each['problem']} {each['method']}: all {len(each['failed_runs'])} runs failed")
     if summary["drawn"]:
         print(f"drawn: {', '.join(summary['drawn'])}")
     counts = f"{summary['runs_trained']} runs trained ({summary['runs_failed']} failed)"

@@ -1,12 +1,12 @@
 """The figures as SVG, drawn from what runs left in OUT/figures."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from PIL import Image, ImageDraw
 
 from noiselimit.report.charts import Bars, Line, fano_chart, fano_curve, histogram, line_chart, panels
 from paper.rows import best
@@ -44,10 +44,7 @@ Style = Callable[[Any], dict[str, Any]]
 
 def parse_curves(text: str) -> list[list[float]]:
     """Training, test and, in newer files, validation accuracy after each epoch."""
-    curves = [[int(value) / UNIT for value in part.split()] for part in text.split("/")]
-    if len(curves) not in (2, 3) or len({len(curve) for curve in curves}) > 1 or not curves[0]:
-        raise ValueError("values are no curves of equal length")
-    return curves
+    return [[int(value) / UNIT for value in part.split()] for part in text.split("/")]
 
 
 def parse_histograms(text: str) -> npt.NDArray[np.int64]:
@@ -59,14 +56,6 @@ def parse_suspects(text: str) -> list[tuple[int, int, int]]:
     """Index, given and suggested class of each."""
     parts = [part.split(":") for part in text.split()]
     return [(int(index), int(given), int(suggested)) for index, given, suggested, _ in parts]
-
-
-PARSERS: dict[str, Callable[[str], Any]] = {
-    "curves": parse_curves,
-    "histograms": parse_histograms,
-    "suspects": parse_suspects,
-}
-"""By the kind of file."""
 
 
 def draw_fano(rows: pd.DataFrame) -> str:
@@ -93,13 +82,12 @@ def draw_learning_curves(rows: pd.DataFrame) -> str | None:
 
 def draw_memorisation(rows: pd.DataFrame) -> str | None:
     """Of each training the value that noisy validation prefers over the last epochs: no early stopping."""
-    curves = rows["values"].map(parse_curves)
-    rows = rows[(rows["failure"] == "") & (curves.map(len) == 3)]
+    rows = rows[rows["failure"] == ""]
     if rows.empty:
         return None
     rows = rows.assign(
         training=rows["hyper"].str.partition("=")[0],
-        end=[np.mean(curves[at][2][-SMOOTHED:]) for at in rows.index],
+        end=[np.mean(parse_curves(text)[-1][-SMOOTHED:]) for text in rows["values"]],
     )
     order = [hyper for hyper in TRAININGS if (rows["training"] == hyper).any()]
     chosen = rows.loc[rows.groupby("training")["end"].idxmax()[order]]
@@ -118,25 +106,13 @@ def draw_beta_sweep(rows: pd.DataFrame) -> str | None:
     if rows.empty:
         return None
     rows = rows.assign(beta=rows["hyper"].str.removeprefix("beta=").astype(float)).sort_values("beta")
-    highest = max(max(parse_curves(text)[1]) for text in rows["values"])
-    # Accuracies of LIMIT-L differ by hundredths below 100 %: the test axis is stretched there.
-    test_axis = {
-        "y_span": (0.0, 1 - _round_below(max(1 - highest, 1e-3))),
-        "y_format": lambda share: f"{100 * share:.4g}\u00a0%",
-        "to_one": True,
-    }
-    charts = []
-    for method, own in rows.groupby("method"):
-        betas = own["beta"].tolist()
+    betas = sorted(set(rows["beta"]))
 
-        def style(row: Any, betas: list[float] = betas) -> dict[str, Any]:
-            strength = 0.25 + 0.75 * betas.index(row.beta) / max(len(betas) - 1, 1)
-            return {"label": f"β {row.beta:g}", "emphasis": "chosen", "strength": strength}
+    def style(row: Any) -> dict[str, Any]:
+        strength = 0.25 + 0.75 * betas.index(row.beta) / max(len(betas) - 1, 1)
+        return {"label": f"β {row.beta:g}", "emphasis": "chosen", "strength": strength}
 
-        top = max(max(parse_curves(text)[0]) for text in own["values"])
-        train_axis = {"y_span": (0.0, max(math.ceil(10 * top), 1) / 10)}
-        whose = f"{METHODS[str(method)][0]}: "
-        charts.append(_side_charts(own, style, whose, train_axis, test_axis))
+    charts = [_side_charts(own, style, f"{METHODS[str(name)][0]}: ") for name, own in rows.groupby("method")]
     sides = [chart for side in zip(*charts, strict=True) for chart in side]
     return panels(sides, title="Accuracy per epoch by β, 80 % wrong labels", columns=len(charts))
 
@@ -160,25 +136,18 @@ def draw_histograms(rows: pd.DataFrame) -> str | None:
     return panels(charts, title="Predicted gradients of examples with right and wrong labels")
 
 
-def _side_charts(
-    rows: pd.DataFrame,
-    style: Style,
-    whose: str = "",
-    train_axis: dict[str, Any] | None = None,
-    test_axis: dict[str, Any] | None = None,
-) -> list[str]:
+def _side_charts(rows: pd.DataFrame, style: Style, whose: str = "") -> list[str]:
     """Charts over epochs of accuracy on noisy training labels and on clean test labels."""
     shown: list[Any] = list(rows.itertuples(index=False))
     right = 1 - _wrong_share(shown[0])
     charts = []
-    for number, label, reference, axis in (
-        (0, "training accuracy, noisy labels", (right, f"right labels: {_percent(right)}"), train_axis),
-        (1, "test accuracy, clean labels", None, test_axis),
+    for number, label, reference in (
+        (0, "training accuracy, noisy labels", (right, f"right labels: {_percent(right)}")),
+        (1, "test accuracy, clean labels", None),
     ):
         lines = [Line(points=_smoothed(parse_curves(row.values)[number]), **style(row)) for row in shown]
-        title, y_label = f"{whose}{label}, per epoch", f"{whose}{label}"
-        labels: dict[str, Any] = {"title": title, "x_label": "epoch", "y_label": y_label}
-        charts.append(line_chart(lines, **labels, reference=reference, standalone=True, **(axis or {})))
+        labels = {"title": f"{whose}{label}, per epoch", "x_label": "epoch", "y_label": f"{whose}{label}"}
+        charts.append(line_chart(lines, **labels, reference=reference, standalone=True))
     return charts
 
 
@@ -197,7 +166,22 @@ def _wrong_share(row: Any) -> float:
     return float(row.p * (PAIR_SHARE if row.noise == "pair" else 1))
 
 
-def _round_below(value: float) -> float:
-    """The greatest of 1, 2 and 5 x 10^k that is not above the value."""
-    power = math.floor(math.log10(value))
-    return max(x for x in (float(f"{m}e{power + k}") for m in (1, 2, 5) for k in (-1, 0)) if x <= value)
+SIDE, CAPTION, TITLE = 64, 14, 90
+"""Pixels of a sheet: a picture's side, the height of its caption, the width of a row's title."""
+
+
+def draw_sheet(rows: Sequence[tuple[str, Sequence[tuple[npt.NDArray[Any], str]]]]) -> Image.Image:
+    """Rows of pictures [1 or 3, H, W] in [0, 1], with captions below and titles at the left."""
+    widest = max(len(pictures) for _, pictures in rows)
+    canvas = Image.new("RGB", (TITLE + widest * (SIDE + 6), (SIDE + CAPTION + 6) * len(rows)), "white")
+    pen = ImageDraw.Draw(canvas)
+    for number, (title, pictures) in enumerate(rows):
+        top = number * (SIDE + CAPTION + 6)
+        pen.text((4, top + SIDE // 2), title[:14], "black", anchor="lm")
+        for column, (image, caption) in enumerate(pictures):
+            left = TITLE + column * (SIDE + 6)
+            colours = np.moveaxis(np.broadcast_to(image, (3, *image.shape[1:])), 0, -1)
+            picture = Image.fromarray(np.rint(255 * colours).astype(np.uint8))
+            canvas.paste(picture.resize((SIDE, SIDE), Image.Resampling.BOX), (left, top))
+            pen.text((left + SIDE // 2, top + SIDE + 2), caption[:10], "black", anchor="mt")
+    return canvas.quantize(64)

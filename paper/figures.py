@@ -18,15 +18,12 @@ import pandas as pd
 import torch
 
 from noiselimit.data.examples import DataSet
-from noiselimit.errors import InputError
-from noiselimit.files import atomic_file
-from noiselimit.report.charts import histogram_counts
+from noiselimit.files import make_folder
 from noiselimit.runs.run import Run
 from paper import drawing
-from paper.drawing import BINS, METHODS, PARSERS, SPAN, UNIT, parse_suspects
+from paper.drawing import BINS, METHODS, SPAN, UNIT, parse_suspects
 from paper.protocol import Cell, Grid, Protocol, Task, make_tasks, protocol_for
 from paper.rows import RUN, append_rows, best, current, read_rows
-from paper.sheet import draw_sheets
 from paper.tables import PAPER, TABLES
 
 SEED = 0
@@ -89,35 +86,28 @@ def _settings(name: str, quick: bool) -> frozenset[str]:
     return frozenset(task.setting for task in tasks)
 
 
+KINDS = ("curves", "histograms", "suspects")
+"""What is kept of runs for figures."""
+
+
 def kept_path(out: Path, kind: str) -> Path:
     """Where a kind of measurements for figures is kept."""
     return out / "figures" / f"{kind}.csv"
 
 
 def read_kept(out: Path, kind: str) -> pd.DataFrame:
-    """Rows with the column `values`, all of which can be parsed."""
-    path = kept_path(out, kind)
-    rows = read_rows(path, values=True)
-    for line, text in enumerate(rows["values"], start=2):
-        try:
-            PARSERS[kind](text)
-        except ValueError as error:
-            raise InputError(f"{path} is damaged in line {line} ({error}): delete that line.") from None
-    return rows
+    """Rows with the column `values`."""
+    return read_rows(kept_path(out, kind), values=True)
 
 
 def draw(figure: Figure, out: Path, *, quick: bool = False) -> list[Path]:
     """Draw what was measured so far and return the files; sheets of pictures are there already."""
-    rows = (
-        pd.DataFrame() if figure.kind == "none" else figure.select(read_kept(out, figure.kind), quick=quick)
-    )
-    picture = figure.draw(rows)
+    picture = figure.draw(figure.select(read_kept(out, figure.kind), quick=quick))
     name = figure.file_name(quick=quick)
     if picture is None:
         return sorted((out / "figures").glob(f"{name}-[0-9].png"))
-    path = out / "figures" / f"{name}.svg"
-    with atomic_file(path) as temporary:
-        temporary.write_text(picture, "utf-8")
+    path = make_folder(out / "figures") / f"{name}.svg"
+    path.write_text(picture, "utf-8")
     return [path]
 
 
@@ -136,8 +126,20 @@ def collect(row: pd.DataFrame, run: Run, data: DataSet, out: Path, device: torch
         if figure.kind == "suspects":
             shown = best(figure.select(read_kept(out, "suspects"), quick=quick)).iloc[0]
             if shown["setting"] == first["setting"]:
-                suspects, name = parse_suspects(shown["values"]), figure.file_name(quick=quick)
-                draw_sheets(out / "figures", name, suspects, data, run.data.highest or 1.0)
+                name = figure.file_name(quick=quick)
+                _save_sheets(out / "figures", name, shown["values"], data, run.data.highest or 1.0)
+
+
+def _save_sheets(folder: Path, name: str, suspects: str, data: DataSet, highest: float) -> None:
+    """Write NAME-1.png, NAME-2.png, ...: ten classes on each, the suggested class below each picture."""
+    names, inputs = data.examples.class_names, data.examples.inputs
+    rows: list[tuple[str, list[Any]]] = [(title, []) for title in names]
+    for index, given, suggested in parse_suspects(suspects):
+        rows[given][1].append((np.asarray(inputs[[index]])[0] / highest, names[suggested]))
+    for path in folder.glob(f"{name}-[0-9].png"):
+        path.unlink()
+    for number, start in enumerate(range(0, len(rows), 10), 1):
+        drawing.draw_sheet(rows[start : start + 10]).save(folder / f"{name}-{number}.png", optimize=True)
 
 
 def _values(kind: str, run: Run, data: DataSet, device: torch.device, suspects: int) -> str:
@@ -151,7 +153,8 @@ def _values(kind: str, run: Run, data: DataSet, device: torch.device, suspects: 
         wrong = (outputs["given_label"] != outputs["clean_label"]).to_numpy(bool)
         inputs = np.asarray(data.examples.inputs)[outputs["index"].to_numpy(np.int64)]
         norms, gaps = gradient_norms(run, inputs, device), outputs["gap"].to_numpy(np.float64)
-        counts = [histogram_counts(x[part], BINS, SPAN) for x in (norms, gaps) for part in (~wrong, wrong)]
+        parts = [np.clip(x[part], *SPAN) for x in (norms, gaps) for part in (~wrong, wrong)]
+        counts = [np.histogram(part, BINS, SPAN)[0] for part in parts]
         return "/".join(" ".join(map(str, each)) for each in counts)
     known = run.outputs[run.outputs["part"] != "test"]
     known = known.sort_values(["given_label", "gap", "index"], ascending=[True, False, True])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from noiselimit.errors import InputError, unknown
 from noiselimit.runs.spec import RunSpec, grid
@@ -127,7 +128,7 @@ class Cell:
 
     data: str
     noise: str
-    """uniform, pair, or real if the labels are noisy by themselves."""
+    """uniform, pair, or real: the labels of the data are noisy already."""
     p: float | None
     """Probability that an affected label is changed; None if the noise is real."""
     n: int | None
@@ -136,14 +137,15 @@ class Cell:
 
     @property
     def problem(self) -> str:
-        """For example 'uniform:0.8/10000', as `--cells` takes it."""
+        """Such as 'uniform:0.8/10000'; the option --cells takes it."""
         noise = self.noise if self.p is None else f"{self.noise}:{self.p:g}"
         return noise if self.n is None else f"{noise}/{self.n}"
 
     @property
-    def row_noise(self) -> str:
-        """The noise as rows name it. Without noise one run serves several tables."""
-        return "none" if self.p == 0 else self.noise
+    def columns(self) -> dict[str, Any]:
+        """The problem as rows name it. Without noise one run serves several tables."""
+        noise = "none" if self.p == 0 else self.noise
+        return {"data": self.data, "noise": noise, "p": self.p, "n": self.n}
 
     def run_noise(self, *, quick: bool) -> str:
         """The noise as a RunSpec names it."""
@@ -197,17 +199,6 @@ def _task(cell: Cell, spec: RunSpec, searched: list[str], protocol: Protocol) ->
     hyper = " ".join(
         f"{name}={spec.hyper[name] if name in spec.hyper else getattr(spec, name):g}" for name in searched
     )
-    setting = setting_key(
-        {
-            "data": cell.data,
-            "noise": cell.row_noise,
-            "p": cell.p,
-            "n": cell.n,
-            "method": cell.method,
-            "hyper": hyper,
-            "patience": spec.patience,
-            "network": protocol.network,
-            "quick": protocol.quick,
-        }
-    )
-    return Task(cell, spec, hyper, setting)
+    columns = cell.columns | {"method": cell.method, "hyper": hyper, "patience": spec.patience}
+    columns |= {"network": protocol.network, "quick": protocol.quick}
+    return Task(cell, spec, hyper, setting_key(columns))

@@ -1,7 +1,7 @@
 """The paper's tables: its 228 numbers as cells, and what our rows say of each cell."""
 
 import csv
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from noiselimit.errors import InputError, unknown
-from paper.protocol import Cell, Protocol, Task, make_tasks
-from paper.rows import current, is_exhausted
+from paper.protocol import Cell, Protocol, Task, make_tasks, protocol_for
+from paper.rows import current, is_exhausted, read_rows, rows_path
 
 TITLES = {
     "mnist": "MNIST with uniform noise (tab:mnist)",
@@ -82,48 +82,18 @@ def table_tasks(cells: Iterable[Cell], seeds: Iterable[int], protocol: Protocol)
     return list(found.values())
 
 
-def with_values(tasks: Sequence[Task], values: Iterable[str]) -> list[Task]:
+def with_values(tasks: Sequence[Task], values: Sequence[str]) -> list[Task]:
     """The tasks that have one of these values, such as 'beta=30', of each hyper-parameter that is named."""
     known = dict.fromkeys(value for task in tasks for value in task.hyper.split())
-    if not known:
-        raise InputError("values is given, but the methods asked for search nothing: leave it out.")
-    wanted = set()
     for value in values:
-        name, _, number = value.partition("=")
-        try:
-            wanted.add(f"{name}={float(number):g}")
-        except ValueError:
-            raise InputError(f"values is '{value}': give values such as beta=10.") from None
-    for value in wanted - set(known):
-        raise InputError(f"unknown value of these grids '{value}': choose some of {', '.join(known)}.")
-    named = {value.partition("=")[0] for value in wanted}
+        if value not in known:
+            raise unknown("value of these grids", value, known)
+    named = {value.partition("=")[0] for value in values}
     return [
         task
         for task in tasks
-        if all(value in wanted or value.partition("=")[0] not in named for value in task.hyper.split())
+        if all(value in values or value.partition("=")[0] not in named for value in task.hyper.split())
     ]
-
-
-def finalists(tasks: Sequence[Task], rows: pd.DataFrame, protocol: Protocol, count: int) -> list[Task]:
-    """The tasks with the `count` best values of each cell, by rows so far, of however few epochs.
-
-    A cell of several values needs some rows. Values of which a run failed are left out.
-    """
-    asked: dict[Cell, set[str]] = {}
-    for task in tasks:
-        asked.setdefault(task.cell, set()).add(task.hyper)
-    wanted: dict[Cell, Collection[str]] = {}
-    for cell, values in asked.items():
-        own = cell_rows(cell, rows, protocol)
-        if len(values) > 1 and values.isdisjoint(own["hyper"]):
-            raise InputError(
-                f"finalists is given, but there are no rows of {cell.method} {cell.problem}: run a screen "
-                "first, for example with --epochs 15, or leave it out."
-            )
-        failed = set(own["hyper"][own["failure"] != ""])
-        ranked = rank_values(own[own["hyper"].isin(values - failed)])
-        wanted[cell] = ranked[:count] or values
-    return [task for task in tasks if task.hyper in wanted[task.cell]]
 
 
 def cell_rows(cell: Cell, rows: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
@@ -216,3 +186,13 @@ def least_agreeing(cell: Cell, seeds: int) -> float:
     """The lowest mean over `seeds` runs that agrees with the paper: its value − 2·√(s²/5 + s²/m) − 0.1."""
     accuracy, std = PAPER[cell]
     return accuracy - 2 * std * sqrt(1 / PAPER_SEEDS + 1 / seeds) - MARGIN
+
+
+def all_results(out: Path) -> pd.DataFrame:
+    """Every cell of the paper that has rows in `out`, one line each, as `cell_result` describes it."""
+    found = []
+    for table, cells in TABLES.items():
+        rows = read_rows(rows_path(out, table))
+        results = [cell_result(cell, rows, protocol_for(table)) for cell in cells]
+        found += [{"data": table, **result} for result in results if result is not None]
+    return pd.DataFrame(found)
