@@ -8,7 +8,6 @@ import pytest
 from tests_paper_rows import FAILED, RESULTS, make_rows
 
 from noiselimit.errors import InputError
-from paper.figures import read_kept
 from paper.rows import append_rows, bootstrap_std, current, read_rows
 
 
@@ -25,11 +24,11 @@ def test_committed_files_are_written_as_they_were_read(name: str, tmp_path: Path
 
 def test_rows_come_back(tmp_path: Path) -> None:
     path = tmp_path / "new" / "mnist.csv"
-    failed = {"seed": 1, "failure": 'a "quoted", odd\nmessage\x1b', "best_epoch": 0, **FAILED}
+    failed = {"seed": 1, "failure": 'a "quoted", odd message', "best_epoch": 0, **FAILED}
     append_rows(path, make_rows({}, failed))
     rows = read_rows(path)
     assert rows["setting"].nunique() == 1
-    assert rows["failure"].tolist() == ["", 'a "quoted", odd message�']
+    assert rows["failure"].tolist() == ["", 'a "quoted", odd message']
     assert rows["test_accuracy"].isna().tolist() == [False, True]
     assert read_rows(tmp_path / "none.csv").empty
 
@@ -43,38 +42,19 @@ def test_half_a_line_is_ignored_and_removed(tmp_path: Path) -> None:
     assert read_rows(path)["seed"].tolist() == [0, 2]
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ({"method": "limits"}, "method"),
-        ({"test_accuracy": 1.5}, "test_accuracy"),
-        ({"validation_loss": -1.0}, "validation_loss"),
-        ({"seconds": float("inf")}, "seconds"),
-        ({"seed": "one"}, "seed"),
-        ({"epochs": 1.5}, "epochs"),
-        ({"epochs_run": 500}, "epochs"),
-        ({"test_accuracy": None}, "half"),
-        ({**FAILED, "best_epoch": 0}, "neither"),
-        ({"quick": "perhaps"}, "quick"),
-    ],
-)
-def test_a_damaged_line_is_named(change: dict[str, Any], what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", [{"seed": "one"}, {"epochs": 1.5}, {"test_accuracy": "high"}])
+def test_a_damaged_file_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "mnist.csv"
     append_rows(path, make_rows({}, change))
-    with pytest.raises(InputError, match=rf"line 3 \(.*{what}"):
+    with pytest.raises(InputError, match=r"mnist\.csv"):
         read_rows(path)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "mnist.csv"
-    for content in (b"a,b\n1,2\n", b"\xff\xfe\n", b"\n"):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=r"mnist\.csv"):
-            read_rows(path)
-    (tmp_path / "figures").mkdir()
-    append_rows(tmp_path / "figures" / "curves.csv", make_rows({}).assign(values="1 2/3"))
-    with pytest.raises(InputError, match="line 2"):
-        read_kept(tmp_path, "curves")
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"mnist\.csv"):
+        read_rows(path)
 
 
 def test_of_equal_runs_the_one_with_the_most_epochs_counts() -> None:

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from tests_paper_rows import FAILED, RESULTS, make_rows
 
-from noiselimit.errors import InputError
 from paper.protocol import PROTOCOLS, Cell
 from paper.rows import read_rows
-from paper.tables import TABLES, cell_result, finalists, least_agreeing, rank_values, table_tasks
+from paper.tables import TABLES, cell_result, least_agreeing, rank_values
 
 CELL = Cell("mnist", "uniform", 0.8, 48_000, "limit-l")
 MNIST = PROTOCOLS["mnist"]
@@ -97,23 +96,3 @@ def test_rows_of_other_settings_do_not_count() -> None:
 
 def test_the_least_accuracy_that_agrees() -> None:
     assert least_agreeing(CELL, 5) == pytest.approx(97.7 - 2 * 0.2 * (2 / 5) ** 0.5 - 0.1)
-
-
-def test_finalists_are_the_best_of_a_screen() -> None:
-    tasks = table_tasks([CELL], [0, 1], MNIST)
-    screen = make_rows(
-        *(
-            {
-                "hyper": f"beta={beta}",
-                "epochs": 15,
-                "epochs_run": 15,
-                "best_epoch": 9,
-                "validation_accuracy": a,
-            }
-            for beta, a in ((1, 0.3), (10, 0.5), (30, 0.4))
-        )
-    )
-    found = [(task.hyper, task.spec.seed) for task in finalists(tasks, screen, MNIST, 2)]
-    assert found == [("beta=10", 0), ("beta=30", 0), ("beta=10", 1), ("beta=30", 1)]
-    with pytest.raises(InputError, match="run a screen first"):
-        finalists(tasks, screen.head(0), MNIST, 2)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from paper.rows import COLUMNS, setting_key
+from paper.rows import TYPES, setting_key
 
 RESULTS = Path(__file__).parents[2] / "results" / "reproduce"
 ROW = {
@@ -41,4 +41,4 @@ FAILED = dict.fromkeys(("validation_accuracy", "validation_loss", "test_accuracy
 def make_rows(*changes: dict[str, Any]) -> pd.DataFrame:
     """Rows of LIMIT-L on MNIST with 80 % noise, each changed."""
     rows = [ROW | change for change in changes]
-    return pd.DataFrame([row | {"setting": setting_key(row)} for row in rows], columns=[*COLUMNS, "setting"])
+    return pd.DataFrame([row | {"setting": setting_key(row)} for row in rows], columns=[*TYPES, "setting"])
