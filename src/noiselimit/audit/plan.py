@@ -1,12 +1,16 @@
 """What an audit trains: a few runs, as specs."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from noiselimit.data.examples import DataSet
-from noiselimit.networks import fitting_network
+from noiselimit.fields import option
 from noiselimit.runs.spec import RunSpec, grid
+
+if TYPE_CHECKING:  # the command line reads the plan's fields for --help, so importing this must be fast
+    from noiselimit.data.examples import DataSet
 
 BETAS = (3.0, 10.0, 30.0)
 """What noisy validation labels choose the estimator's β from."""
@@ -101,14 +105,18 @@ class AuditPlan:
 
     recipes: Recipes = DEFAULT_RECIPES
     """By network; its candidates have one run each for every seed."""
-    betas: tuple[float, ...] | None = None
+    betas: tuple[float, ...] | None = option(
+        None, "Weights of the gradient penalty to try.", name="beta", metavar="N,...", shown="by network"
+    )
     """In place of the candidates: the first one's method with each of these."""
-    seeds: tuple[int, ...] = (0,)
-    network: str = "auto"
-    epochs: int | None = None
-    """As given; None: the recipe's share of those that the data's defaults say, or that fit their number."""
-    batch_size: int | None = None
-    learning_rate: float = 1e-3
+    seeds: tuple[int, ...] = option(
+        (0,), "Seeds; several give steadier results.", name="seed", metavar="N,...", shown="0"
+    )
+    network: str = option("auto", "Such as small-cnn or resnet-18, or package.module:factory.")
+    epochs: int | None = option(None, "Passes over the data.", metavar="N", shown="by their number")
+    """None: the recipe's share of the data's default epochs, or of those that suit the number of examples."""
+    batch_size: int | None = option(None, "Examples per step.", metavar="N", shown="by their number")
+    learning_rate: float = option(1e-3, "Learning rate of both networks.", metavar="N")
     schedule: str = "constant"
     optimiser: str = "adam"
     augmentation: str | None = None
@@ -165,6 +173,8 @@ class AuditPlan:
         return len(data.examples) - round(len(data.examples) * self.validation_share)
 
     def _recipe(self, network: str, data: DataSet) -> Recipe:
+        from noiselimit.networks import fitting_network
+
         recipe = self.recipes.fitting(
             fitting_network(data.examples.input_shape) if is_auto(network) else network
         )

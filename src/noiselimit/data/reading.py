@@ -5,10 +5,13 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from noiselimit.errors import InputError
+from noiselimit.fields import option
+
+if TYPE_CHECKING:  # the command line reads the fields for --help, so importing this must be fast
+    import pandas as pd
 
 TABLES = frozenset({"label", "clean_label", "weight", "ignore"})
 PICTURES = frozenset({"resize", "skip_bad_images"})
@@ -18,23 +21,18 @@ LARGEST_SIDE = 2048
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read data files. What it changes is content, so a run's hash covers it by the fingerprint."""
+    """How to read data files. A run's hash covers it through the fingerprint of the data."""
 
-    label: str | None = None
-    """Column of a table that holds the given labels; None: the column called 'label'."""
-    clean_label: str | None = None
-    """Column of a table that holds the clean labels, where these are known."""
-    weight: str | None = None
-    """Column of a table that says how much each example counts."""
-    resize: int | None = None
-    """Side in pixels to which pictures from files are brought."""
-    skip_bad_images: bool = False
-    """Leave out pictures that are missing or cannot be decoded, instead of refusing the data."""
+    label: str | None = option(None, "Column of a table that holds the labels.", metavar="COLUMN")
+    clean_label: str | None = option(None, "Column with clean labels, for evaluation.", metavar="COLUMN")
+    weight: str | None = option(None, "Column with the weight of each example.", metavar="COLUMN")
+    resize: int | None = option(None, "Resize pictures from files to this side.", metavar="PIXELS")
+    skip_bad_images: bool = option(False, "Skip pictures that cannot be read, and list them.")
     keep_unlabelled: bool = False
-    """Keep rows without a label, with −1 for one, instead of refusing the data: for audits. Data in which
-    no label can be missing, such as class folders, are read as ever."""
-    ignore: tuple[str, ...] = ()
-    """Columns of a table that are left out, such as row numbers or what was made from the label."""
+    """Keep rows without a label, with −1 as their label, instead of refusing the data; for audits."""
+    ignore: tuple[str, ...] = option(
+        (), "Columns to leave out, such as identifiers; see docs/data.md.", metavar="COLUMN,..."
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.ignore, str):  # whose letters would pass for columns
@@ -83,7 +81,7 @@ def require_few_columns(path: Path, count: int) -> None:
         )
 
 
-def without_ignored(frame: pd.DataFrame, reading: Reading, path: Path) -> tuple[pd.DataFrame, list[str]]:
+def without_ignored(frame: "pd.DataFrame", reading: Reading, path: Path) -> "tuple[pd.DataFrame, list[str]]":
     """The columns that are not to be ignored, and a note on the others."""
     if not reading.ignore:
         return frame, []

@@ -9,12 +9,14 @@ can pass on. An ordinary loss, not an autograd.Function, so it works under torch
 from collections.abc import Callable
 from typing import Literal
 
-from torch import Tensor
-
-from noiselimit.methods.method import Batch, Hyper, Method, onehot
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor, onehot
 
 DEFAULT_BETA = 10.0
 DEFAULT_SIGMA = 0.03
+HELP = {
+    "beta": "Weight of the gradient penalty.",
+    "sigma": "Standard deviation of the gradient noise in +s methods, ce-gn and ce-ln.",
+}
 
 PredictorError = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(predictor logits r, s = softmax(r), one-hot labels y), each [K, B, C] → error per example, [K, B]."""
@@ -51,4 +53,4 @@ def limit_method(
         return limit_loss(batch, hyper, predictor_error)
 
     hyper = {"beta": DEFAULT_BETA, "sigma": DEFAULT_SIGMA} if draws else {"beta": DEFAULT_BETA}
-    return Method(name, loss, hyper, needs_predictor=True, draws=draws, starts=starts)
+    return Method(name, loss, hyper, HELP, needs_predictor=True, draws=draws, starts=starts)

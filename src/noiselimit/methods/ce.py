@@ -1,8 +1,6 @@
 """Cross-entropy on the given labels: the baseline that memorises."""
 
-from torch import Tensor
-
-from noiselimit.methods.method import Batch, Hyper, Method, log_likelihood
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood
 
 
 def loss(batch: Batch, hyper: Hyper) -> Tensor:

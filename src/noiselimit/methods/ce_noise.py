@@ -3,10 +3,8 @@
 The noise is drawn per example and has LIMIT+S's scale: one σ means the same in both.
 """
 
-from torch import Tensor
-
 from noiselimit.methods._limit import DEFAULT_SIGMA
-from noiselimit.methods.method import Batch, Hyper, Method, log_likelihood
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood
 
 
 def loss(batch: Batch, hyper: Hyper) -> Tensor:

@@ -11,10 +11,7 @@ already and disturbs the constant more: by ridge/v instead of (ridge/v)²/2 for 
 
 import math
 
-import torch
-from torch import Tensor
-
-from noiselimit.methods.method import Batch, Hyper, Method, onehot
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor, onehot
 
 RIDGE = 1e-3
 """In units of 1/C, the singular values of a balanced joint whose predictions are all right and certain."""
@@ -34,6 +31,8 @@ def loss(batch: Batch, hyper: Hyper) -> Tensor:
 
     In float64, for squares of singular values take twice the digits.
     """
+    import torch
+
     classes = batch.logits.shape[-1]
     scaled = joint(batch) * classes
     identity = torch.eye(classes, dtype=scaled.dtype, device=scaled.device)

@@ -8,9 +8,7 @@ example that surely belongs to it, these posteriors are row i of T.
 import math
 from fractions import Fraction
 
-from torch import Tensor
-
-from noiselimit.methods.method import Batch, Hyper, Method
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor
 
 LEFT_OUT = Fraction(3, 100)
 """Share of the examples above a class's anchor: Patrini et al.'s 97th percentile."""

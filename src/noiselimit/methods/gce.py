@@ -1,8 +1,6 @@
 """Generalised cross-entropy (Zhang & Sabuncu 2018): q = 0 is cross-entropy, q = 1 half of MAE."""
 
-from torch import Tensor
-
-from noiselimit.methods.method import Batch, Hyper, Method, log_likelihood
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood
 
 DEFAULT_Q = 0.7
 _SMALLEST_Q = 1e-20  # below, float32 gives cross-entropy exactly; it stands for 0 without dividing by it
@@ -14,4 +12,4 @@ def loss(batch: Batch, hyper: Hyper) -> Tensor:
     return -batch.mean((q * log_likelihood(batch.logits, batch.labels)).expm1() / q)
 
 
-METHODS = (Method("gce", loss, {"q": DEFAULT_Q}),)
+METHODS = (Method("gce", loss, {"q": DEFAULT_Q}, {"q": "Exponent of gce."}),)

@@ -3,9 +3,8 @@
 So there is nothing to sample from, and no +S variant.
 """
 
-from torch import Tensor
-
 from noiselimit.methods._limit import limit_method
+from noiselimit.methods.method import Tensor
 
 
 def cross_entropy(r: Tensor, s: Tensor, y: Tensor) -> Tensor:

@@ -1,8 +1,7 @@
 """LIMIT-G: the predicted gradient is the mean of a Gaussian, so the predictor's error is squared."""
 
-from torch import Tensor
-
 from noiselimit.methods._limit import limit_method
+from noiselimit.methods.method import Tensor
 
 
 def squared_error(r: Tensor, s: Tensor, y: Tensor) -> Tensor:

@@ -1,8 +1,7 @@
 """LIMIT-L: the predicted gradient is the mean of a Laplace, so the predictor's error is absolute."""
 
-from torch import Tensor
-
 from noiselimit.methods._limit import limit_method
+from noiselimit.methods.method import Tensor
 
 
 def absolute_error(r: Tensor, s: Tensor, y: Tensor) -> Tensor:

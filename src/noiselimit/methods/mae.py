@@ -1,8 +1,6 @@
 """Mean absolute error between probabilities and one-hot labels (Ghosh et al. 2017): robust, slow to learn."""
 
-from torch import Tensor
-
-from noiselimit.methods.method import Batch, Hyper, Method, log_likelihood
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood
 
 
 def loss(batch: Batch, hyper: Hyper) -> Tensor:

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor as Tensor
+else:
+    Tensor = Any  # `train --help` lists the hyper-parameters of all methods and must not import torch
 
 Hyper = Mapping[str, Tensor]
 """Hyper-parameter name → [K], one value per row."""
@@ -45,7 +48,9 @@ class Method:
     loss: Callable[[Batch, Hyper], Tensor]
     """(batch, hyper) → [K]; the gradient of row k's loss touches row k's networks only."""
     hyper: Mapping[str, float] = field(default_factory=dict)
-    """Hyper-parameters with their defaults; all are numbers ≥ 0."""
+    """Hyper-parameters with their defaults; all are numbers ≥ 0. Each is an option of `noiselimit train`."""
+    help: Mapping[str, str] = field(default_factory=dict)
+    """Hyper-parameter → help text of its option. One method is enough where several share a name."""
     needs_predictor: bool = False
     draws: Literal["gaussian", "laplace"] | None = None
     """The distribution of `Batch.draws`, if the method samples."""
@@ -60,8 +65,10 @@ class Method:
     """Whether the classifier's last layer has a bias; the soft penalty's derivation has none."""
 
 
-def onehot(labels: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
+def onehot(labels: Tensor, classes: int, dtype: "torch.dtype") -> Tensor:
     """[..., C] indicator of the labels; a comparison, because `F.one_hot` fails under vmap."""
+    import torch
+
     return (labels.unsqueeze(-1) == torch.arange(classes, device=labels.device)).to(dtype)
 
 

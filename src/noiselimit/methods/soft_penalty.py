@@ -5,9 +5,7 @@ Paper, eq. penalize-final. With z the last layer's input and no bias, the gradie
 squared norm of the prediction. Both terms train both networks: the classifier feels λ's through ‖z‖ only.
 """
 
-from torch import Tensor
-
-from noiselimit.methods.method import Batch, Hyper, Method, log_likelihood, onehot
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood, onehot
 
 DEFAULT_PENALTY = 0.01
 DEFAULT_BETA = 0.1
@@ -34,6 +32,7 @@ METHODS = (
         "soft-penalty",
         loss,
         {"penalty": DEFAULT_PENALTY, "beta": DEFAULT_BETA},
+        {"penalty": "λ of soft-penalty."},
         needs_predictor=True,
         head_bias=False,
     ),

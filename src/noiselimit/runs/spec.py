@@ -1,4 +1,6 @@
-"""Many specs from a few choices."""
+"""A run's settings, and many runs from a few choices."""
+
+from __future__ import annotations
 
 import dataclasses
 import hashlib
@@ -9,92 +11,134 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from noiselimit.draws import SAMPLERS
-from noiselimit.engine.augmentation import AUGMENTATIONS
-from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
 from noiselimit.errors import InputError, number, unknown
+from noiselimit.fields import option
 from noiselimit.methods import METHODS, get_method
-from noiselimit.networks.architecture import Architecture, canonical, check_name, is_dotted
-from noiselimit.networks.initial import Role
-from noiselimit.networks.pretrained import WeightsFile, read_weights_file
-from noiselimit.noise import Noise, as_noise, noise_from_json, noise_to_json
-from noiselimit.registry import find
+
+# The command line reads the fields below for --help, so torch and numpy are imported inside functions.
+if TYPE_CHECKING:
+    from noiselimit.networks.architecture import Architecture
+    from noiselimit.networks.initial import Role
+    from noiselimit.networks.pretrained import WeightsFile
+    from noiselimit.noise import Noise
 
 SCHEMA = 1
 """Version of what a spec means. Raised when a default or the arithmetic of a run changes."""
 RUN_FOLDER = r".+-seed\d+-[0-9a-f]{16}"
-"""What the names of runs' folders look like."""
+"""What the names of run folders look like."""
+FLOAT32 = 3.4e38
+"""The largest number that a run computes with."""
+
+
+def _no_noise() -> Noise:
+    from noiselimit.noise import as_noise
+
+    return as_noise("none")
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One training. Fields at their defaults do not enter the hash, so a new field orphans no old result."""
+    """The settings of one training run.
 
-    method: str = "limit-l"
-    """Name of the method."""
+    Fields at their defaults do not enter the hash, so a new field does not change the hash of old runs. The
+    metadata of a field hold its help text and the values that it accepts: `whole` numbers from that one on,
+    numbers from 0 to `below`, or one of the `names`.
+    """
+
+    method: str = option("limit-l", "Such as ce, limit-g or limit-l+s; see docs/methods.md.")
     hyper: Mapping[str, float] = field(default_factory=dict)
-    """The method's hyper-parameters, such as beta; those not given take the method's defaults."""
-    seed: int = 0
-    """Gives the run all its random streams: split, noise, initial weights, order and sampling."""
-    noise: Noise = field(default_factory=lambda: as_noise("none"))
-    """Noise put on the labels of training and validation; text such as 'uniform:0.4' will do."""
-    network: str = "auto"
-    """Name of the classifier's network, or the dotted path package.module:factory of one's own; 'auto' picks
-    one that fits the inputs."""
-    predictor_network: str | None = None
-    """The predictor's network likewise; None means the classifier's, or 'linear' on given features."""
-    predictor_features: str | None = None
-    """Dotted path of a module whose output the predictor sees in place of the input; it is not trained."""
-    initial_weights: WeightsFile | None = None
-    """Weights that both networks start from, such as a ResNet's trained elsewhere; a .safetensors file."""
-    dropout: float = 0.0
-    """Share of hidden units left out of every training step, in both networks."""
-    epochs: int = 100
-    """Passes over the training examples, at most."""
-    patience: int = 100
-    """Stop after this many epochs without a better accuracy on the noisy validation labels."""
-    batch_size: int = 256
-    """Examples per step; the last batch of an epoch may be smaller."""
-    optimiser: str = "adam"
-    """adam or sgd."""
-    learning_rate: float = 1e-3
-    """Learning rate of both networks."""
-    schedule: str = "constant"
-    """constant or cosine; changes from epoch to epoch."""
-    weight_decay: float = 0.0
-    """L2 penalty on all weights of both networks."""
-    momentum: float = 0.9
-    """Momentum of sgd; adam ignores it."""
-    augmentation: str = "none"
-    """none, flip, crop or flip-crop: how pictures are varied in training."""
-    sampler: str = "shuffled"
-    """shuffled, or balanced: every given class equally often."""
-    precision: str = "auto"
-    """float32 or bfloat16: of activations; 'auto' picks what is fast on the device. Weights are float32."""
-    transition: Noise | None = None
-    """Transition matrix that fw corrects by, given as a noise; None: estimated from the parent run."""
-    parent_learning_rate: float | None = None
-    """Learning rate of the CE run that fw, dmi and +init start from; None: its own (dmi with adam: 0.001)."""
-    parent_epochs: int | None = None
-    """Passes of that CE run, at most; None: as many as its own."""
-    validation_share: float = 0.2
-    """Share of the examples kept for choosing the epoch and the hyper-parameters, with noisy labels."""
-    validation_labels: str = "given"
-    """given: noisy labels choose epoch and hyper-parameters; clean: clean ones do, where they are known."""
-    test_share: float = 0.2
-    """Share of the examples kept for testing, without added noise, when the data have no test part."""
-    train_size: int | None = None
-    """Train on this many examples only; the validation examples stay the same."""
+    """Hyper-parameters of the method, such as beta; those not given have the method's defaults."""
+    seed: int = option(0, "Seed of all random numbers of a run.", whole=0)
+    noise: Noise = field(
+        default_factory=_no_noise,
+        metadata={
+            "help": "Noise added to training and validation labels, such as uniform:0.4, pair:0.4 or "
+            "given:worst; see docs/noise.md.",
+            "shown": "none",
+        },
+    )
+    network: str = option("auto", "Such as small-cnn or resnet-34, or package.module:factory.")
+    predictor_network: str | None = option(
+        None, "Network of the predictor.", shown="that of the classifier, or linear on predictor features"
+    )
+    predictor_features: str | None = option(
+        None, "package.module:factory of a frozen module whose output the predictor sees.", shown="none"
+    )
+    initial_weights: WeightsFile | None = option(
+        None, ".safetensors file that both networks start from.", shown="fresh weights"
+    )
+    dropout: float = option(0.0, "Share of hidden units dropped in a training step.", below=1.0)
+    epochs: int = option(100, "Maximum number of passes over the data; Clothing1M: 30.", whole=1)
+    patience: int = option(100, "Stop after this many epochs without a better validation accuracy.", whole=1)
+    batch_size: int = option(256, "Examples per step.", whole=2)
+    optimiser: str = option("adam", "adam or sgd.")
+    learning_rate: float = option(1e-3, "Learning rate of both networks.", below=math.inf)
+    schedule: str = option("constant", "Learning-rate schedule: constant or cosine.")
+    weight_decay: float = option(0.0, "L2 penalty on the weights.", below=math.inf)
+    momentum: float = option(0.9, "Momentum of sgd.", below=1.0)
+    augmentation: str = option("none", "none, flip, crop or flip-crop; CIFAR and Clothing1M: flip-crop.")
+    sampler: str = option("shuffled", "shuffled, or balanced: all classes equally often.")
+    precision: str = option(
+        "auto",
+        "Precision of activations: float32, bfloat16, or auto: bfloat16 on a GPU that has it.",
+        names=("auto", "float32", "bfloat16"),
+    )
+    transition: Noise | None = option(
+        None, "Transition matrix of method fw, written as a noise.", shown="estimated from the parent run"
+    )
+    parent_learning_rate: float | None = option(
+        None,
+        "Learning rate of the CE run that fw, dmi and +init start from.",
+        shown="the run's own, for dmi 0.001",
+        below=math.inf,
+    )
+    parent_epochs: int | None = option(
+        None, "Maximum number of epochs of that CE run.", shown="the run's own", whole=1
+    )
+    validation_share: float = option(0.2, "Share of the examples used for validation.", below=1.0)
+    validation_labels: str = option(
+        "given",
+        "Labels that choose the epoch and the hyper-parameters: given, or clean if they are known.",
+        names=("given", "clean"),
+    )
+    test_share: float = option(
+        0.2, "Share of the examples used for testing if the data have no test part.", below=1.0
+    )
+    train_size: int | None = option(None, "Number of training examples to use.", shown="all", whole=2)
     data: str | None = None
-    """Fingerprint of the data's content; filled in when training starts."""
+    """Fingerprint of the data; set when training starts."""
     parent: str | None = None
-    """Hash of the run this one starts from; filled in when training starts."""
+    """Hash of the run that this one starts from; set when training starts."""
 
     def __post_init__(self) -> None:
+        for name, value in {**self._checked_numbers(), **self._checked_objects()}.items():
+            object.__setattr__(self, name, value)
+        for name in ("learning_rate", "parent_learning_rate"):
+            if getattr(self, name) == 0:
+                raise InputError(f"{name} is 0, so nothing would be learned: give a number above 0.")
+        self._check_networks()
+        for name, known in _names().items():
+            if getattr(self, name) not in list(known):  # a list, for values that cannot be hashed
+                raise unknown(name, getattr(self, name), known)
+
+    def _checked_numbers(self) -> dict[str, object]:
+        checked: dict[str, object] = {}
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            if value is None and each.default is None:
+                continue
+            if "whole" in each.metadata:
+                checked[each.name] = _whole(each.name, value, each.metadata["whole"])
+            elif "below" in each.metadata:
+                checked[each.name] = number(each.name, value, at_least=0.0, below=each.metadata["below"])
+        return checked
+
+    def _checked_objects(self) -> dict[str, object]:
+        from noiselimit.networks.pretrained import read_weights_file
+        from noiselimit.noise import as_noise
+
         method = get_method(self.method)
         if not isinstance(self.hyper, Mapping):
             raise InputError(f"hyper is {self.hyper!r}: give a mapping such as {{'beta': 10}}.")
@@ -105,27 +149,19 @@ class RunSpec:
                 f"{', '.join(method.hyper) or 'none'}: leave it out."
             )
         hyper = {name: self.hyper.get(name, default) for name, default in method.hyper.items()}
-        checked: dict[str, object] = {
+        weights = self.initial_weights
+        return {
             "hyper": {
                 name: number(name, value, at_least=0.0, below=FLOAT32) for name, value in hyper.items()
             },
             "noise": as_noise(self.noise),
             "transition": None if self.transition is None else as_noise(self.transition),
+            "initial_weights": read_weights_file(weights) if isinstance(weights, str | Path) else weights,
         }
-        if isinstance(self.initial_weights, str | Path):
-            checked["initial_weights"] = read_weights_file(self.initial_weights)
-        for name, least in _WHOLE_NUMBERS.items():
-            if getattr(self, name) is not None or name not in ("train_size", "parent_epochs"):
-                checked[name] = _whole(name, getattr(self, name), least)
-        for name, below in _FRACTIONS.items():
-            if getattr(self, name) is None and name == "parent_learning_rate":
-                continue
-            checked[name] = number(name, getattr(self, name), at_least=0.0, below=below)
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-        for name in ("learning_rate", "parent_learning_rate"):
-            if getattr(self, name) == 0:
-                raise InputError(f"{name} is 0, so nothing would be learned: give a number above 0.")
+
+    def _check_networks(self) -> None:
+        from noiselimit.networks.architecture import canonical, check_name, is_dotted
+
         if self.network != "auto":
             check_name(self.network)
         if self.predictor_network is not None:
@@ -138,45 +174,45 @@ class RunSpec:
         for name in ("network", "predictor_network", "predictor_features"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, canonical(getattr(self, name)))
-        find("optimiser", self.optimiser, OPTIMISERS)
-        for name, known in _NAMES.items():
-            if getattr(self, name) not in list(known):  # a list, for values that cannot be hashed
-                raise unknown(name, getattr(self, name), known)
 
     def __hash__(self) -> int:
         return hash(self.key)
 
-    @cached_property  # a cohort's news ask for it once per run and epoch
+    @cached_property  # asked for once per run and epoch
     def hash(self) -> str:
-        """16 hexadecimal digits that stand for everything that determines the result."""
+        """16 hexadecimal digits of everything that determines the result."""
         if self.data is None or "auto" in (self.network, self.precision):
             raise InputError(
                 "this spec is not bound to data yet: call bind(spec, data) before asking its hash."
             )
-        # The schema always counts: it is what gives the omitted defaults their meaning.
+        # The schema is always included because it gives the omitted defaults their meaning.
         content = {"schema": SCHEMA, **_without_defaults(self)}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def names_code(self) -> bool:
-        """Whether a network or its features are somebody's code, named by dotted path."""
+        """Whether a network or its features are imported by dotted path."""
+        from noiselimit.networks.architecture import is_dotted
+
         paths = (self.network, self.predictor_network, self.predictor_features)
         return any(is_dotted(path) for path in paths)
 
     @property
     def key(self) -> str:
-        """All of the spec as one text, equal for equal specs, bound or not."""
-        return json.dumps(_told_apart(self.to_json()), sort_keys=True)
+        """The whole spec as text; equal for equal specs, bound to data or not."""
+        return json.dumps(_by_content(self.to_json()), sort_keys=True)
 
     @property
     def folder_name(self) -> str:
-        """What the run's folder is called: readable first, unique by the hash."""
+        """Name of the run's folder: readable, and unique because of the hash."""
         hyper = "".join(f"-{name}{value:g}" for name, value in self.hyper.items())
         return f"{self.method}{hyper}-seed{self.seed}-{self.hash}"
 
     def to_json(self) -> dict[str, Any]:
-        """Every field, defaults included, as plain JSON values."""
+        """Return every field, defaults included, as plain JSON values."""
+        from noiselimit.noise import noise_to_json
+
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {
             "schema": SCHEMA,
@@ -188,8 +224,11 @@ class RunSpec:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any], source: str = "spec") -> "RunSpec":
-        """The inverse of `to_json`; refuses what a newer version wrote."""
+    def from_json(cls, value: Mapping[str, Any], source: str = "spec") -> RunSpec:
+        """Return the spec that `to_json` wrote; `source` names it in errors."""
+        from noiselimit.networks.pretrained import WeightsFile
+        from noiselimit.noise import noise_from_json
+
         values = dict(value)
         schema = values.pop("schema", None)
         values.setdefault("precision", "float32")  # before there was a choice
@@ -208,41 +247,33 @@ class RunSpec:
                 if values.get(name) is not None:
                     values[name] = read(values[name])
             return cls(**values)
-        except (InputError, TypeError, AttributeError) as error:  # the file may hold anything
-            raise InputError(f"{source} was altered ({error}): train the run again.") from None
+        except InputError as error:  # such as a noise that is not registered
+            raise InputError(f"{source}: {error}") from None
+        except (TypeError, AttributeError) as error:  # the file may hold anything
+            raise InputError(f"{source} is damaged ({error}): train the run again.") from None
 
 
-FLOAT32 = 3.4e38
-"""The arithmetic's largest number."""
+def _names() -> dict[str, Collection[str]]:
+    """The values that a field with names accepts."""
+    from noiselimit.draws import SAMPLERS
+    from noiselimit.engine.augmentation import AUGMENTATIONS
+    from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
 
-_WHOLE_NUMBERS = {
-    "seed": 0,
-    "epochs": 1,
-    "parent_epochs": 1,
-    "patience": 1,
-    "batch_size": 2,
-    "train_size": 2,
-}
-_FRACTIONS = {
-    "learning_rate": math.inf,
-    "parent_learning_rate": math.inf,
-    "dropout": 1.0,
-    "weight_decay": math.inf,
-    "momentum": 1.0,
-    "validation_share": 1.0,
-    "test_share": 1.0,
-}
-_NAMES: dict[str, Collection[str]] = {
-    "precision": ("auto", "float32", "bfloat16"),
-    "schedule": SCHEDULES,
-    "augmentation": AUGMENTATIONS,
-    "sampler": SAMPLERS,
-    "validation_labels": ("given", "clean"),
-}
+    own = {each.name: each.metadata.get("names") for each in dataclasses.fields(RunSpec)}
+    return {
+        "optimiser": OPTIMISERS,
+        "schedule": SCHEDULES,
+        "augmentation": AUGMENTATIONS,
+        "sampler": SAMPLERS,
+        **{name: names for name, names in own.items() if names},
+    }
 
 
 def architecture(spec: RunSpec, role: Role) -> Architecture:
-    """What a bound run's classifier or predictor is built as."""
+    """Return how the classifier or the predictor of a bound run is built."""
+    from noiselimit.networks.architecture import Architecture
+    from noiselimit.networks.initial import Role
+
     if role is Role.CLASSIFIER:
         return Architecture(spec.network, spec.dropout, get_method(spec.method).head_bias)
     usual = spec.network if spec.predictor_features is None else "linear"
@@ -250,12 +281,12 @@ def architecture(spec: RunSpec, role: Role) -> Architecture:
 
 
 def setting(spec: RunSpec) -> RunSpec:
-    """The spec without its seed, and without the parent that the seed has: what runs of one setting share."""
+    """Return the spec without seed and parent: what runs that differ in their seed only share."""
     return dataclasses.replace(spec, seed=0, parent=None)
 
 
 def problem(spec: RunSpec) -> RunSpec:
-    """What the spec has to solve, without how: data, noise and sizes. Only runs on one problem compare."""
+    """Return a spec with the data, noise and sizes only. Runs compare only if these are equal."""
     return RunSpec(
         data=spec.data,
         noise=spec.noise,
@@ -267,15 +298,16 @@ def problem(spec: RunSpec) -> RunSpec:
 
 
 def _without_defaults(spec: RunSpec) -> dict[str, Any]:
-    defaults = {**RunSpec(method=spec.method).to_json(), "precision": "float32"}  # what there was at first
+    # The first version knew no precision but float32.
+    defaults = {**RunSpec(method=spec.method).to_json(), "precision": "float32"}
     values = {name: value for name, value in spec.to_json().items() if value != defaults[name]}
     hyper_defaults = get_method(spec.method).hyper
     hyper = {name: value for name, value in spec.hyper.items() if value != hyper_defaults[name]}
-    return _told_apart({**values, "method": spec.method, "hyper": hyper})
+    return _by_content({**values, "method": spec.method, "hyper": hyper})
 
 
-def _told_apart(values: dict[str, Any]) -> dict[str, Any]:
-    """The JSON values without what does not make a difference: a weights file counts by its content."""
+def _by_content(values: dict[str, Any]) -> dict[str, Any]:
+    """Replace the name of a weights file by the hash of its content."""
     weights = values.get("initial_weights")
     return values if weights is None else {**values, "initial_weights": weights["sha256"]}
 
@@ -292,10 +324,24 @@ def _whole(name: str, value: Any, at_least: int) -> int:
 
 
 def grid(**choices: Any) -> list[RunSpec]:
-    """All combinations of the choices, each a value or a list of values, as specs in a stable order.
+    """Return the specs of all combinations of the choices.
 
-    Names are RunSpec's fields and the methods' hyper-parameters:
-    `grid(method=["ce", "limit-l"], beta=[1, 10])` gives three runs, because cross-entropy has no beta.
+    Parameters
+    ----------
+    **choices
+        Fields of `RunSpec` and hyper-parameters of the methods, each a value or a list of values.
+
+    Returns
+    -------
+    list of RunSpec
+        In a stable order, without duplicates.
+
+    Examples
+    --------
+    Three runs, because cross-entropy has no beta:
+
+    >>> len(grid(method=["ce", "limit-l"], beta=[1, 10]))
+    3
     """
     methods = [get_method(name) for name in _values(choices.pop("method", RunSpec.method))]
     hyper_names = {name for method in methods for name in method.hyper}
@@ -321,7 +367,7 @@ def grid(**choices: Any) -> list[RunSpec]:
 
 
 def refuse_idle(specs: Sequence[RunSpec], names: Iterable[str]) -> None:
-    """Say that a setting which somebody chose would act in none of the runs."""
+    """Refuse settings, by their `names`, that have no effect on any of the runs."""
     methods = [get_method(spec.method) for spec in specs]
     predicting = any(method.needs_predictor for method in methods)
     starting = (any(method.starts for method in methods), "method fw, dmi or one with +init")
@@ -336,12 +382,10 @@ def refuse_idle(specs: Sequence[RunSpec], names: Iterable[str]) -> None:
     for name in names:
         acts, remedy = acting.get(name, (True, ""))
         if not acts:
-            raise InputError(
-                f"{name} is given but acts in none of these runs: leave it out, or choose {remedy}."
-            )
+            raise InputError(f"{name} has no effect on these runs: leave it out, or choose {remedy}.")
 
 
 def _values(choice: Any) -> list[Any]:
-    if isinstance(choice, np.ndarray) and choice.ndim == 1:
-        return list(choice.tolist())
-    return list(choice) if isinstance(choice, list | tuple | range) else [choice]
+    """The choice as a list; an array is a list of Python numbers."""
+    values = choice.tolist() if hasattr(choice, "tolist") else choice
+    return list(values) if isinstance(values, list | tuple | range) else [values]
