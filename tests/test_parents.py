@@ -76,7 +76,7 @@ def test_at_step_0_the_network_that_starts_predicts_as_its_parent(tiny_images: D
 
 def test_batch_norm_statistics_come_with_the_weights(blobs: DataSet) -> None:
     from noiselimit.engine.pair import initial_weights
-    from noiselimit.networks.initial import Role
+    from noiselimit.networks import Role
     from noiselimit.runs.spec import architecture
 
     (parent,) = train(grid(method="ce", **SETTINGS), blobs)

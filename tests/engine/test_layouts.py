@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from noiselimit.engine.layouts import Arithmetic, Forward, can_stack, layout_for, looped, stacked
 from noiselimit.networks import NETWORKS
-from noiselimit.networks.initial import Role, initial_state
+from noiselimit.networks.architecture import Role, initial_state
 
 CASES = [("small-cnn", (2, 8, 8)), ("mnist-cnn", (1, 28, 28)), ("mlp", (6,)), ("mlp-4x512", (1, 5, 5))]
 ROWS, BATCH = 3, 9

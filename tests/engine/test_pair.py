@@ -8,7 +8,7 @@ from noiselimit.engine.optimisers import OPTIMISERS, Rates
 from noiselimit.engine.pair import NetworkPair
 from noiselimit.engine.rows import NetworkRows, State
 from noiselimit.networks import NETWORKS
-from noiselimit.networks.initial import Role, initial_state
+from noiselimit.networks.architecture import Role, initial_state
 
 CPU = torch.device("cpu")
 INPUTS = torch.randn(3, 6, 5, generator=torch.Generator().manual_seed(0))

@@ -36,7 +36,7 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
     from noiselimit import RunSpec, train
     from noiselimit.engine.checkpoint_file import to_tensors, write_tensors
     from noiselimit.engine.results import RowState
-    from noiselimit.networks.initial import Role
+    from noiselimit.networks import Role
     from noiselimit.runs.spec import architecture
 
     frame = pd.DataFrame({"x": generator.normal(size=ROWS), "kind": ["a", "b", "c"] * (ROWS // 3)})

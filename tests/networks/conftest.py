@@ -1,4 +1,4 @@
-"""Somebody else's modules, written into files of their own so that they can be found by dotted path."""
+"""Writes a user's modules into files, so that tests can name them by dotted path."""
 
 import importlib
 import sys
@@ -11,19 +11,19 @@ Write = Callable[[str], str]
 
 
 @pytest.fixture
-def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Writes a module into the working folder, which `sys.path` does not name; returns the module's name."""
+def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Write a module into the working folder, which `sys.path` does not contain; return its name."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
     known = set(sys.modules)
 
     def write(text: str) -> str:
-        name = f"theirs_{len(list(tmp_path.glob('*.py')))}"
+        name = f"user_{len(list(tmp_path.glob('*.py')))}"
         (tmp_path / f"{name}.py").write_text(f"import torch\nfrom torch import nn\n\n{text}", "utf-8")
         importlib.invalidate_caches()
         return name
 
     yield write
     for name in set(sys.modules) - known:
-        if name.startswith("theirs_"):
+        if name.startswith("user_"):
             del sys.modules[name]

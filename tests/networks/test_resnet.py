@@ -1,4 +1,4 @@
-"""The residual networks against the published ones: parameters, shapes and names; and that they learn."""
+"""Residual networks against the published ones: parameters, shapes and names; and that they learn."""
 
 import pytest
 import torch
@@ -8,8 +8,7 @@ from torch.nn.functional import cross_entropy
 from noiselimit.networks import NETWORKS, Architecture, Role
 from noiselimit.networks.resnet import ResNet
 
-STEM_DIFFERENCE = (7 * 7 - 3 * 3) * 3 * 64
-"""Weights that the 3 × 3 stem saves."""
+STEM_DIFFERENCE = (7 * 7 - 3 * 3) * 3 * 64  # weights that the 3 × 3 stem saves
 
 
 @pytest.mark.parametrize(
@@ -49,15 +48,12 @@ def test_stages_have_the_papers_shapes(name: str, side: int, shapes: list[tuple[
     assert logits.shape == (2, 10)
 
 
-def torchvisions_names(depths: list[int], convolutions: int) -> set[str]:
-    """The state dict's names by torchvision's scheme; `convolutions` per block."""
+def torchvision_names(depths: list[int], convolutions: int) -> set[str]:
     pairs = [("conv1", "bn1")]
     for stage, depth in enumerate(depths, 1):
         for block in range(depth):
-            pairs += [
-                (f"layer{stage}.{block}.conv{i}", f"layer{stage}.{block}.bn{i}")
-                for i in range(1, convolutions + 1)
-            ]
+            prefix = f"layer{stage}.{block}"
+            pairs += [(f"{prefix}.conv{i}", f"{prefix}.bn{i}") for i in range(1, convolutions + 1)]
         if stage > 1 or convolutions == 3:
             pairs.append((f"layer{stage}.0.downsample.0", f"layer{stage}.0.downsample.1"))
     statistics = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
@@ -69,18 +65,13 @@ def torchvisions_names(depths: list[int], convolutions: int) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "depths", "convolutions", "count"),
-    [
-        ("resnet-18", [2, 2, 2, 2], 2, 122),
-        ("resnet-34", [3, 4, 6, 3], 2, 218),
-        ("resnet-50", [3, 4, 6, 3], 3, 320),
-    ],
+    ("name", "depths", "convolutions"),
+    [("resnet-18", [2, 2, 2, 2], 2), ("resnet-34", [3, 4, 6, 3], 2), ("resnet-50", [3, 4, 6, 3], 3)],
 )
-def test_names_are_torchvisions(name: str, depths: list[int], convolutions: int, count: int) -> None:
+def test_names_are_torchvisions(name: str, depths: list[int], convolutions: int) -> None:
     with torch.device("meta"):
         found = set(NETWORKS[name].build((3, 32, 32), 1000).state_dict())
-    assert found == torchvisions_names(depths, convolutions)
-    assert len(found) == count
+    assert found == torchvision_names(depths, convolutions)
 
 
 def test_the_bottleneck_strides_in_its_3_by_3_convolution() -> None:
@@ -111,7 +102,7 @@ def test_a_block_adds_its_shortcut() -> None:
 
 
 def test_learns_from_our_initial_weights() -> None:
-    """Sixteen random pictures with random labels are soon known by heart."""
+    """Sixteen random images with random labels are soon memorised."""
     architecture = Architecture("resnet-18")
     module = architecture.build((1, 8, 8), 4)
     module.load_state_dict(architecture.initial_state((1, 8, 8), 4, 0, Role.CLASSIFIER))

@@ -19,7 +19,7 @@ from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import Checkpointer, OnEpoch, Record, RowState, RunResult, Stopped
 from noiselimit.engine.rows import State
 from noiselimit.methods import get_method
-from noiselimit.networks.initial import Role
+from noiselimit.networks import Role
 from noiselimit.runs.spec import RunSpec, architecture
 
 

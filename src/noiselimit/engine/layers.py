@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.functional import pad
 
-from noiselimit.networks.dropout import Dropout
-from noiselimit.networks.network import in_float32
+from noiselimit.networks.network import Dropout, in_float32
 
 
 class BatchNorm(Protocol):

@@ -11,8 +11,8 @@ from noiselimit.engine.optimisers import OPTIMISERS, Rates, with_kernels
 from noiselimit.engine.rows import NetworkRows, State
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
-from noiselimit.networks.dropout import without_draws
-from noiselimit.networks.initial import Role
+from noiselimit.networks import Role
+from noiselimit.networks.network import without_draws
 from noiselimit.networks.pretrained import with_pretrained
 from noiselimit.runs.spec import RunSpec, architecture
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from noiselimit.engine.layouts import Forward
 from noiselimit.engine.optimisers import Optimiser, Rates
-from noiselimit.networks.dropout import drops_units
+from noiselimit.networks.network import uses_dropout
 
 _ALIGNMENT = 64
 """Every parameter begins at a multiple of this many values, so that rows look alike wherever they lie."""
@@ -136,7 +136,7 @@ class NetworkRows:
         self.moments = {part: torch.zeros_like(self.weights) for part in optimiser.state}
         self.best_weights = self.weights.detach().clone()
         self.best_buffers = {name: tensor.clone() for name, tensor in self.buffers.items()}
-        self.drops_units = drops_units(module)
+        self.drops_units = uses_dropout(module)
         """Whether training switches some of their units off."""
         self._forward = forward
 

@@ -1,15 +1,21 @@
-"""Convolutional networks: the paper's for MNIST (tab:mnist-classifier), a small one for little pictures."""
+"""Convolutional networks: the paper's for MNIST (tab:mnist-classifier) and a small one for small images."""
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
-from noiselimit.networks.dropout import relu
-from noiselimit.networks.network import Network, convolution, feature_count, in_float32
+from noiselimit.networks.network import Network, in_float32, relu
 
 
 class Cnn(nn.Module):
-    """[B, channels, height, width] → logits [B, classes], features [B, 128]."""
+    """[B, channels, height, width] → logits [B, classes], features [B, 128].
+
+    Parameters
+    ----------
+    layers : sequence of (filters, kernel size, stride, padding)
+        One entry per convolution.
+    """
 
     def __init__(
         self,
@@ -18,15 +24,21 @@ class Cnn(nn.Module):
         dropout: float,
         layers: Sequence[tuple[int, int, int, int]],
     ) -> None:
-        """`layers`: filters, kernel size, stride and padding of each convolution."""
         super().__init__()
         modules: list[nn.Module] = []
         channels = input_shape[0]
         for filters, kernel, stride, padding in layers:
-            modules += convolution(channels, filters, kernel=kernel, stride=stride, padding=padding)
+            # No bias before batch norm: its gradient would be rounding noise, which Adam amplifies.
+            modules += [
+                nn.Conv2d(channels, filters, kernel, stride, padding, bias=False),
+                nn.BatchNorm2d(filters),
+                nn.ReLU(),
+            ]
             channels = filters
         self.convolutions = nn.Sequential(*modules, nn.Flatten(-3))
-        width = feature_count(self.convolutions, input_shape)
+        with torch.no_grad():
+            width = self.convolutions.eval()(torch.zeros(1, *input_shape)).shape[-1]
+        self.convolutions.train()
         self.hidden = nn.Sequential(nn.Linear(width, 128), relu(dropout))
         self.head = nn.Linear(128, classes)
 
@@ -36,12 +48,12 @@ class Cnn(nn.Module):
 
 
 def mnist_cnn(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """The paper's: four convolutions that leave one pixel of 28 × 28, then 128 units."""
+    """The paper's network: four convolutions that reduce 28 × 28 pixels to one, then 128 units."""
     return Cnn(input_shape, classes, dropout, [(32, 4, 2, 1), (32, 4, 2, 1), (64, 3, 2, 0), (256, 3, 1, 0)])
 
 
 def small_cnn(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """Three convolutions for pictures such as scikit-learn's 8 × 8 digits."""
+    """Three convolutions for small images such as scikit-learn's 8 × 8 digits."""
     return Cnn(input_shape, classes, dropout, [(16, 3, 1, 1), (32, 3, 2, 1), (64, 3, 2, 1)])
 
 

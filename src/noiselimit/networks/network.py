@@ -1,36 +1,50 @@
-"""Torch's own generator, which layers draw from when they are created: borrowed, and given back as it was."""
+"""What the built-in networks share: their description, dropout, and the name of the last layer."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import torch
-from torch import Tensor, nn, relu
+from torch import Tensor, nn
 
-from noiselimit.errors import InputError
+from noiselimit.draws import random_words
+from noiselimit.errors import InputError, number
+from noiselimit.randomness import Stream, step_key, stream_key
+
+HEADS = ("head", "fc")
+"""Names that the last layer may have; pretrained weights for other classes leave it fresh."""
 
 
 class Build(Protocol):
-    """How an architecture becomes a module with fresh weights."""
+    """A function that builds a module; the module returns (logits, features)."""
 
     def __call__(self, input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-        """(shape of one input, number of classes, share dropped) → module that returns (logits, features)."""
+        """Build the module for inputs of this shape, without the batch dimension."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A named architecture."""
+    """A built-in network.
+
+    Parameters
+    ----------
+    name : str
+        What users type.
+    build : Build
+        Function or class (input_shape, classes, dropout) that builds the module.
+    takes : {"images", "anything"}
+        Which inputs it accepts.
+    smallest_side : int
+        Smallest height and width for which the convolutions leave something.
+    """
 
     name: str
     build: Build
     takes: Literal["images", "anything"]
     smallest_side: int = 1
-    """Height and width below which the convolutions have nothing left."""
 
     def check(self, input_shape: tuple[int, ...]) -> None:
-        """Say before training that the inputs do not fit."""
+        """Raise an InputError if the network does not accept inputs of this shape."""
         if self.takes == "anything":
             return
         if len(input_shape) != 3:
@@ -45,66 +59,77 @@ class Network:
             )
 
 
-def convolution(
-    inputs: int, outputs: int, *, kernel: int, stride: int, padding: int
-) -> tuple[nn.Module, ...]:
-    """Convolution, batch-norm, ReLU. No bias: its gradient would be rounding noise that Adam blows up."""
-    return (
-        nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=False),
-        nn.BatchNorm2d(outputs),
-        nn.ReLU(),
-    )
-
-
-def feature_count(body: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """How many features `body` makes of one input."""
-    was_training = body.training
-    with torch.no_grad():
-        count = body.eval()(torch.zeros(1, *input_shape)).shape[-1]
-    body.train(was_training)
-    return int(count)
-
-
 def in_float32(features: Tensor) -> Tensor:
-    """What a last layer sees: logits need more digits than the bfloat16 that layers before it may use."""
+    """Return what the last layer sees: logits need more digits than bfloat16 layers before it."""
     return features.to(torch.promote_types(features.dtype, torch.float32))
 
 
-def normalised(norm: nn.Module, x: Tensor, shortcut: Tensor | None = None) -> Tensor:
-    """relu(norm(x) + shortcut). Layers other than torch's own take both with them."""
-    if type(norm) is not nn.BatchNorm2d:
-        fused: Any = norm
-        out: Tensor = fused(x, shortcut, relu=True)
-        return out
-    normal: Tensor = norm(x)
-    return relu(normal if shortcut is None else normal + shortcut)
-
-
-HEADS = ("head", "fc")
-
-
 def head_of(network: nn.Module) -> nn.Linear | None:
-    """The network's last layer, if it is named as it should be."""
-    for name in HEADS:
-        head = getattr(network, name, None)
-        if isinstance(head, nn.Linear):
-            return head
-    return None
+    """Return the network's last layer, if it has one of the usual names."""
+    layers = (getattr(network, name, None) for name in HEADS)
+    return next((layer for layer in layers if isinstance(layer, nn.Linear)), None)
 
 
-def remove_head_bias(network: nn.Module) -> None:
-    """Leave logits that are products of weights and features alone."""
-    head = head_of(network)
-    assert head is not None
-    head.bias = None  # type: ignore[assignment]
+class Dropout(nn.Module):
+    """Dropout whose draws are a function of (seed, role, layer, call) instead of torch's generator.
+
+    The input is [B, ...] for one network (`key` and `calls` are []), or [K, B, ...] for K stacked rows (both
+    are [K]). A row draws the same bits either way.
+
+    Parameters
+    ----------
+    share : float
+        Probability with which each value becomes zero; the others are divided by 1 − share.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = number("dropout", share, at_least=0.0, below=1.0)
+        self.register_buffer("key", torch.zeros((), dtype=torch.int64))  # see `dropout_keys`
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))  # how often it has drawn
+        self.key: Tensor
+        self.calls: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return x
+        keys = self.key.reshape(-1)
+        words = random_words(keys, self.calls.reshape(-1), x.numel() // keys.numel())
+        self.calls.add_(1)
+        kept = words >= round(self.share * 2**64) - 2**63  # words are uniform over signed 64-bit numbers
+        return torch.where(kept.view(x.shape), x * (1.0 / (1.0 - self.share)), 0.0)
+
+    def extra_repr(self) -> str:
+        return f"share={self.share:g}"
 
 
-_TURN = threading.Lock()  # the generator belongs to the whole process, and blocks are built in threads
+def relu(dropout: float) -> nn.Module:
+    """Return ReLU and dropout as one layer, so that dropout does not change the names of later layers."""
+    return nn.Sequential(nn.ReLU(), Dropout(dropout)) if dropout else nn.ReLU()
 
 
-@contextmanager
-def seeded_generator(seed: int) -> Iterator[None]:
-    """Whatever is created in here is drawn from this seed, whatever other threads create meanwhile."""
-    with _TURN, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        yield
+def dropout_keys(network: nn.Module, seed: int, role: int) -> dict[str, Tensor]:
+    """Return name → key for every dropout layer, for a run's seed and the network's role in the run."""
+    layers = [path for path, module in network.named_modules() if isinstance(module, Dropout)]
+    stream = stream_key(seed, Stream.DROPOUT)
+    words = [step_key(stream, 2 * layer + role) for layer in range(len(layers))]
+    return {
+        f"{path}.key".lstrip("."): torch.tensor(word - 2**64 if word >= 2**63 else word)
+        for path, word in zip(layers, words, strict=True)
+    }
+
+
+def uses_dropout(network: nn.Module) -> bool:
+    """Return whether any layer drops units in training."""
+    return any(isinstance(module, Dropout) and module.share > 0 for module in network.modules())
+
+
+def without_draws(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the state dict without the keys and counts of dropout layers, which belong to one run."""
+
+    def is_draw(name: str) -> bool:
+        path, _, last = name.rpartition(".")
+        both = [state.get(f"{path}.{part}".lstrip(".")) for part in ("key", "calls")]
+        return last in ("key", "calls") and all(t is not None and t.dtype == torch.int64 for t in both)
+
+    return {name: tensor for name, tensor in state.items() if not is_draw(name)}

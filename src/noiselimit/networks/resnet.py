@@ -1,19 +1,29 @@
-"""Residual networks (He et al. 2016), with torchvision's names of parameters and buffers.
+"""Residual networks (He et al. 2016) with torchvision's parameter names.
 
-ResNet-18 and -34 are the variants for 32 × 32 pictures: a 3 × 3 stem of stride 1 and no pooling after it.
-ResNet-50 is the standard one for large pictures, with the stride in the 3 × 3 convolution as in torchvision.
+ResNet-18 and -34 are the variants for 32 × 32 images: a 3 × 3 stem with stride 1 and no pooling after it.
+ResNet-50 is the standard network for large images, with the stride in the 3 × 3 convolution.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor, nn, relu
 
-from noiselimit.networks.dropout import Dropout
-from noiselimit.networks.network import Network, in_float32, normalised
+from noiselimit.networks.network import Dropout, Network, in_float32
+
+
+def _norm_relu(norm: nn.Module, x: Tensor, shortcut: Tensor | None = None) -> Tensor:
+    """relu(norm(x) + shortcut); the engine's stacked batch norm does all three at once."""
+    if type(norm) is not nn.BatchNorm2d:
+        fused: Any = norm
+        out: Tensor = fused(x, shortcut, relu=True)
+        return out
+    normal: Tensor = norm(x)
+    return relu(normal if shortcut is None else normal + shortcut)
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:
-    """Without bias, since batch-norm follows; the padding keeps the size at stride 1."""
+    """Without bias because batch norm follows; the padding keeps the size if the stride is 1."""
     return nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
 
 
@@ -31,9 +41,9 @@ class Basic(nn.Module):
         self.downsample = _shortcut(inputs, width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        out = normalised(self.bn1, self.conv1(x))
+        out = _norm_relu(self.bn1, self.conv1(x))
         shortcut = x if self.downsample is None else self.downsample(x)
-        return normalised(self.bn2, self.conv2(out), shortcut)
+        return _norm_relu(self.bn2, self.conv2(out), shortcut)
 
 
 class Bottleneck(nn.Module):
@@ -52,21 +62,30 @@ class Bottleneck(nn.Module):
         self.downsample = _shortcut(inputs, 4 * width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        out = normalised(self.bn1, self.conv1(x))
-        out = normalised(self.bn2, self.conv2(out))
+        out = _norm_relu(self.bn1, self.conv1(x))
+        out = _norm_relu(self.bn2, self.conv2(out))
         shortcut = x if self.downsample is None else self.downsample(x)
-        return normalised(self.bn3, self.conv3(out), shortcut)
+        return _norm_relu(self.bn3, self.conv3(out), shortcut)
 
 
 def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
-    """A projection where the shapes change, else None for the identity."""
+    """A projection if the shape changes, None for the identity."""
     if stride == 1 and inputs == outputs:
         return None
     return nn.Sequential(_convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
 
 class ResNet(nn.Module):
-    """[B, channels, H, W] → logits [B, classes], features [B, 512·expansion]."""
+    """[B, channels, H, W] → logits [B, classes], features [B, 512·expansion].
+
+    Parameters
+    ----------
+    block : Basic or Bottleneck
+    depths : sequence of int
+        Blocks in each of the four stages.
+    small : bool
+        Use the stem for 32 × 32 images.
+    """
 
     def __init__(
         self,
@@ -78,7 +97,6 @@ class ResNet(nn.Module):
         *,
         small: bool,
     ) -> None:
-        """`depths`: blocks in each of the four stages; `small`: the stem for 32 × 32 pictures."""
         super().__init__()
         channels = 64
         self.conv1 = _convolution(input_shape[0], channels, 3 if small else 7, 1 if small else 2)
@@ -96,28 +114,28 @@ class ResNet(nn.Module):
         self.fc = nn.Linear(channels, classes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = normalised(self.bn1, self.conv1(x))
+        x = _norm_relu(self.bn1, self.conv1(x))
         if self.maxpool is not None:
             x = self.maxpool(x)
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        features = in_float32(x.mean((-2, -1)))  # dimensions from the end, so that stacked rows pass as well
+        features = in_float32(x.mean((-2, -1)))  # dimensions from the end: rows may be stacked
         if self.dropout is not None:
             features = self.dropout(features)
         return self.fc(features), features
 
 
 def resnet_18(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """For 32 × 32 pictures: 11 million parameters."""
+    """For 32 × 32 images: 11 million parameters."""
     return ResNet(input_shape, classes, dropout, Basic, (2, 2, 2, 2), small=True)
 
 
 def resnet_34(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """For 32 × 32 pictures, as in the paper's experiments on CIFAR: 21 million parameters."""
+    """For 32 × 32 images, used for CIFAR in the paper: 21 million parameters."""
     return ResNet(input_shape, classes, dropout, Basic, (3, 4, 6, 3), small=True)
 
 
 def resnet_50(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """The standard one, as in the paper's experiments on Clothing1M: 24 million parameters."""
+    """For large images, used for Clothing1M in the paper: 24 million parameters."""
     return ResNet(input_shape, classes, dropout, Bottleneck, (3, 4, 6, 3), small=False)
 
 

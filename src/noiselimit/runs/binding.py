@@ -5,8 +5,7 @@ import dataclasses
 from noiselimit.data.examples import DataSet, require_labels
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
-from noiselimit.networks import fitting_network
-from noiselimit.networks.initial import Role
+from noiselimit.networks import Role, fitting_network
 from noiselimit.runs.spec import RunSpec, architecture
 
 

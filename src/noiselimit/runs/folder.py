@@ -25,8 +25,8 @@ from noiselimit.files import (
     read_small_text,
     require_regular,
 )
-from noiselimit.networks.dropout import without_draws
 from noiselimit.networks.module import canonical, is_dotted
+from noiselimit.networks.network import without_draws
 from noiselimit.runs.result import BAD_TENSORS, write_averaged
 from noiselimit.runs.run import DataInfo, Run, RunContents, Weights
 from noiselimit.runs.spec import FLOAT32, RunSpec

@@ -19,8 +19,8 @@ from noiselimit.data.tables import Table
 from noiselimit.engine.block_data import evaluation_batch
 from noiselimit.engine.rows import State
 from noiselimit.errors import InputError
-from noiselimit.networks.initial import Role
-from noiselimit.networks.module import given_factories, is_dotted
+from noiselimit.networks import Role
+from noiselimit.networks.module import is_dotted, override_factories
 from noiselimit.runs.spec import RunSpec, architecture
 
 OTHER_SCALE = 4
@@ -186,7 +186,7 @@ class Run:
                     name: t.shape for name, t in state.items()
                 }:
                     raise ValueError("other weights")
-            with given_factories(self.factories):
+            with override_factories(self.factories):
                 module = network.build(self.data.input_shape, len(self.data.class_names))
             module.load_state_dict(dict(state))
         except InputError:

@@ -19,8 +19,7 @@ from noiselimit.methods import METHODS, get_method
 
 # The command line reads the fields below for --help, so torch and numpy are imported inside functions.
 if TYPE_CHECKING:
-    from noiselimit.networks.architecture import Architecture
-    from noiselimit.networks.initial import Role
+    from noiselimit.networks import Architecture, Role
     from noiselimit.networks.pretrained import WeightsFile
     from noiselimit.noise import Noise
 
@@ -160,7 +159,8 @@ class RunSpec:
         }
 
     def _check_networks(self) -> None:
-        from noiselimit.networks.architecture import canonical, check_name, is_dotted
+        from noiselimit.networks import check_name, is_dotted
+        from noiselimit.networks.module import canonical
 
         if self.network != "auto":
             check_name(self.network)
@@ -193,7 +193,7 @@ class RunSpec:
     @property
     def names_code(self) -> bool:
         """Whether a network or its features are imported by dotted path."""
-        from noiselimit.networks.architecture import is_dotted
+        from noiselimit.networks import is_dotted
 
         paths = (self.network, self.predictor_network, self.predictor_features)
         return any(is_dotted(path) for path in paths)
@@ -271,8 +271,7 @@ def _names() -> dict[str, Collection[str]]:
 
 def architecture(spec: RunSpec, role: Role) -> Architecture:
     """Return how the classifier or the predictor of a bound run is built."""
-    from noiselimit.networks.architecture import Architecture
-    from noiselimit.networks.initial import Role
+    from noiselimit.networks import Architecture, Role
 
     if role is Role.CLASSIFIER:
         return Architecture(spec.network, spec.dropout, get_method(spec.method).head_bias)

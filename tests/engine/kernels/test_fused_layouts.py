@@ -10,7 +10,7 @@ from torch import Tensor
 from noiselimit.engine.layouts import Arithmetic, looped, stacked
 from noiselimit.engine.rows import Packing
 from noiselimit.networks import NETWORKS
-from noiselimit.networks.initial import Role, initial_state
+from noiselimit.networks.architecture import Role, initial_state
 from noiselimit.networks.resnet import Basic, ResNet
 
 ROWS, BATCH = 2, 3
