@@ -1,0 +1,77 @@
+"""Links in the documents resolve, their Python examples run, and no page grows too long."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "docs" / "benchmarks"
+REPLACED = {"results.md", "results-details.md", "performance.md", "reliability.md"}  # by pages in BENCHMARKS
+PAGES = [
+    page
+    for page in sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+    if page.name not in REPLACED or page.parent == BENCHMARKS
+]
+MOST_WORDS = 2_500
+MOST_WORDS_TOGETHER = 20_000
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text("utf-8"))):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        if found.parent == BENCHMARKS and not BENCHMARKS.exists():
+            continue
+        assert found.exists(), f"{target} does not exist"
+        assert not anchor or anchor in anchors(found), f"{target} has no such heading"
+
+
+@pytest.mark.parametrize("name", ["own-loop", "python"])
+def test_python_examples_run(name: str, tmp_path: Path) -> None:
+    """The blocks of a page run in order, in one process and one namespace."""
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs" / f"{name}.md").read_text("utf-8"), re.M | re.S
+    )
+    assert blocks
+    (tmp_path / "page.py").write_text("\n".join(blocks), "utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "page.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_is_documented() -> None:
+    import noiselimit
+
+    text = (ROOT / "docs" / "python.md").read_text("utf-8")
+    assert not [name for name in noiselimit.__all__ if name not in text]
+
+
+def test_pages_are_short() -> None:
+    words = {page: len(page.read_text("utf-8").split()) for page in PAGES}
+    assert {page.name: count for page, count in words.items() if count > MOST_WORDS} == {}
+    assert sum(count for page, count in words.items() if page.parent != ROOT) < MOST_WORDS_TOGETHER
