@@ -1,6 +1,11 @@
-"""Bring labels of any usual type to int64 numbers 0 … k − 1 and the names of the k classes."""
+"""Inputs and labels in canonical form.
 
+Inputs are an array in memory or `LazyInputs`, which decode pictures on demand. Labels are int64 class numbers.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -9,23 +14,104 @@ import numpy.typing as npt
 
 from noiselimit.errors import InputError
 
-CHANNEL_COUNTS = (1, 3, 4)  # grey, colour, colour with opacity: how an image's channel axis is recognised
+CHANNEL_COUNTS = (1, 3, 4)  # grey, colour, colour with alpha: how the channel axis of pictures is recognised
+PADDING = 4
+"""Black pixels on every side of a picture that is cropped without resizing, as usual for CIFAR."""
+
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class View:
+    """Which crop of a picture to take. The default is the centre crop."""
+
+    flip: bool = False
+    """Mirror left and right."""
+    down: float = 0.5
+    across: float = 0.5
+    """Position of the crop in [0, 1), between its first and its last possible place."""
+
+
+class LazyInputs(ABC):
+    """Pictures [n, channels, height, width] uint8 that are decoded on demand.
+
+    Code that reads rows works with this or with an array.
+    """
+
+    dtype = np.dtype(np.uint8)
+    ndim = 4
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """[n, channels, height, width]."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> bytes:
+        """Stands for the content in the fingerprint of the data."""
+
+    @abstractmethod
+    def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
+        """One picture, [channels, height, width]."""
+
+    def take(self, rows: Sequence[int]) -> "LazyInputs":
+        """Only these rows, in this order."""
+        return _Subset(self, tuple(rows))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> npt.NDArray[np.uint8]:
+        """One picture for an integer, stacked pictures for a slice or an array of row numbers."""
+        if isinstance(rows, int | np.integer):
+            return self.read(int(rows))
+        return np.stack([self.read(int(row)) for row in np.arange(len(self))[rows]])
+
+
+@dataclass(frozen=True, eq=False)
+class _Subset(LazyInputs):
+    """Some rows of other lazy inputs."""
+
+    whole: LazyInputs
+    rows: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.rows), *self.whole.shape[1:])
+
+    @property
+    def digest(self) -> bytes:
+        return self.whole.digest + repr(self.rows).encode()
+
+    def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
+        return self.whole.read(self.rows[row], view)
+
+
+Inputs = npt.NDArray[Any] | LazyInputs
+
+
+def highest_value(inputs: Inputs) -> float:
+    """The largest finite value among all inputs; 255 for lazy ones, which hold bytes."""
+    if isinstance(inputs, LazyInputs):
+        return 255.0
+    highest = float(inputs.max())
+    return highest if np.isfinite(highest) else float(inputs[np.isfinite(inputs)].max(initial=0.0))
 
 
 def canonical_inputs(values: Any, source: str = "inputs") -> npt.NDArray[Any]:
-    """Feature vectors as [n, features] float32, images as [n, channels, height, width] uint8 or float32.
+    """Feature vectors as [n, features] float32, pictures as [n, channels, height, width] uint8 or float32.
 
-    Pictures may come as [n, height, width] or with the channels last. The result may share their memory.
+    Pictures may come as [n, height, width] or with channels last. The result may share memory with `values`.
+    `source` names the data in error messages.
     """
     array = as_array(values, source, "inputs")
     if array.dtype.kind not in "biuf":
         remedy = "convert them to real numbers"
         if hasattr(values, "toarray"):
-            remedy = "give .toarray(), for they are sparse"
+            remedy = "they are sparse, so pass .toarray()"
         elif hasattr(values, "columns"):
-            remedy = (
-                "convert every column to real numbers, or give all columns names, so that text is encoded"
-            )
+            remedy = "convert every column to numbers, or name all columns so that text is encoded"
         raise InputError(f"{source}: inputs have type {array.dtype}; {remedy}.")
     if array.ndim not in (2, 3, 4):
         raise InputError(
@@ -33,14 +119,16 @@ def canonical_inputs(values: Any, source: str = "inputs") -> npt.NDArray[Any]:
             "[n, channels, height, width]."
         )
     if array.size == 0:
-        raise InputError(
-            f"{source}: inputs of shape {list(array.shape)} are empty; give at least one example."
-        )
-    return np.ascontiguousarray(_canonical_type(_channels_first(array), source))
+        raise InputError(f"{source}: inputs of shape {list(array.shape)} are empty; add examples.")
+    if array.ndim == 3:
+        array = array[:, np.newaxis]
+    elif array.ndim == 4 and array.shape[3] in CHANNEL_COUNTS and array.shape[1] not in CHANNEL_COUNTS:
+        array = array.transpose(0, 3, 1, 2)
+    return np.ascontiguousarray(_canonical_type(array, source))
 
 
 def as_array(values: Any, source: str, what: str) -> npt.NDArray[Any]:
-    """NumPy's view of `values`, or one sentence where there is none (ragged lists, tensors on a GPU)."""
+    """`np.asarray(values)`, with an `InputError` for ragged lists and tensors on a GPU."""
     try:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -49,37 +137,24 @@ def as_array(values: Any, source: str, what: str) -> npt.NDArray[Any]:
         raise InputError(f"{source}: {what} cannot become an array ({reason}); give {remedy}.") from None
 
 
-def _channels_first(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if array.ndim == 3:
-        return array[:, np.newaxis]
-    if array.ndim == 4 and array.shape[3] in CHANNEL_COUNTS and array.shape[1] not in CHANNEL_COUNTS:
-        return array.transpose(0, 3, 1, 2)
-    return array
-
-
 def _canonical_type(array: npt.NDArray[Any], source: str) -> npt.NDArray[Any]:
-    """uint8 for images of whole numbers from 0 to 255, float32 for everything else."""
+    """uint8 for pictures of whole numbers from 0 to 255, float32 for everything else."""
     if array.ndim == 4 and array.dtype.kind in "biu" and array.min() >= 0 and array.max() <= 255:
         return array.astype(np.uint8, copy=False)
-    with np.errstate(over="ignore"):  # reported below, with the row
+    with np.errstate(over="ignore"):
         converted = array.astype(np.float32, copy=False)
     finite = np.isfinite(converted).reshape(len(converted), -1).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
         if np.isfinite(array[row]).all():
             raise InputError(f"{source}: a value in row {row} overflows float32; rescale the inputs.")
-        raise InputError(
-            f"{source}: row {row} holds NaN or an infinite value; repair or remove that example."
-        )
+        raise InputError(f"{source}: row {row} holds NaN or infinity; fix or remove that example.")
     return converted
 
 
-Labels = npt.NDArray[np.int64]
-
-
 def read_labels(values: Any, source: str, what: str = "label") -> npt.NDArray[Any]:
-    """Labels [n] as int64, none negative, or as strings, none empty; `what` is their name in messages."""
-    # A list goes through Python objects: NumPy would turn ["a", nan, 3] into three strings without a word.
+    """Labels [n] as non-negative int64 numbers or as non-empty strings; `what` names them in messages."""
+    # A list goes through Python objects: NumPy would turn ["a", nan, 3] into three strings.
     listed = isinstance(values, list | tuple)
     array = _list_of_objects(values) if listed else as_array(values, source, f"{what}s")
     if array.ndim != 1:
@@ -88,17 +163,54 @@ def read_labels(values: Any, source: str, what: str = "label") -> npt.NDArray[An
         array = _plain_array(array, source, what)
     if array.dtype.kind == "U":
         _refuse_missing(array == "", source, what)
-        for name in np.unique(array):
-            if not is_text(str(name)):
-                raise InputError(f"{source}: {what} {str(name)!r} is not valid text; rename the class.")
         return array
     if array.dtype.kind not in "biuf":
         raise InputError(f"{source}: {what}s have type {array.dtype}; give whole numbers or strings.")
-    return _whole_numbers(array, source, what)
+    if array.dtype.kind == "b":
+        return array.astype(np.int64)
+    if array.dtype.kind == "f":
+        _refuse_missing(np.isnan(array), source, what)
+    whole = (array >= 0) & (array < 2**63) & (array == np.floor(array))
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise InputError(
+            f"{source}: {what} in row {row} is {array[row]}; {what}s must be whole numbers from 0 to k-1, "
+            "so renumber the classes."
+        )
+    return array.astype(np.int64)
+
+
+def _list_of_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """A one-dimensional object array; tensors without dimensions become numbers."""
+    array = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        array[row] = value.item() if getattr(value, "shape", None) == () else value
+    return array
+
+
+def _plain_array(objects: npt.NDArray[Any], source: str, what: str) -> npt.NDArray[Any]:
+    """An object array as an array of strings or of numbers."""
+    missing = np.array([value is None or (isinstance(value, float) and value != value) for value in objects])
+    _refuse_missing(missing, source, what)
+    kind = str if len(objects) and isinstance(objects[0], str) else Real
+    same = np.array([isinstance(value, kind) for value in objects], dtype=bool)
+    if not same.all():
+        row = int(np.argmin(same))
+        raise InputError(
+            f"{source}: {what} in row {row} has type {type(objects[row]).__name__}; "
+            "give only whole numbers or only strings."
+        )
+    return np.array(objects.tolist(), dtype=str if kind is str else None)
+
+
+def _refuse_missing(missing: npt.NDArray[np.bool_], source: str, what: str) -> None:
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise InputError(f"{source}: {what} in row {row} is missing; fill it in or remove that example.")
 
 
 def find_class_names(labels: npt.NDArray[Any], source: str) -> tuple[str, ...]:
-    """The sorted distinct strings; or "0" … "k − 1", where each of these numbers must occur."""
+    """The sorted distinct strings, or "0" … "k-1", where every number must occur."""
     distinct = np.unique(labels)
     if labels.dtype.kind == "U":
         return tuple(str(name) for name in distinct)
@@ -111,7 +223,7 @@ def find_class_names(labels: npt.NDArray[Any], source: str) -> tuple[str, ...]:
 def encode_labels(
     labels: npt.NDArray[Any], class_names: Sequence[str], source: str, what: str = "label"
 ) -> Labels:
-    """The result of `read_labels` as int64 numbers [n] below the number of classes."""
+    """The result of `read_labels` as class numbers [n]."""
     if labels.dtype.kind == "U":
         number_of = {name: number for number, name in enumerate(class_names)}
         encoded = np.array([number_of.get(str(name), -1) for name in labels], dtype=np.int64)
@@ -125,62 +237,3 @@ def encode_labels(
             "classes; correct it or give its class a name and an example."
         )
     return encoded
-
-
-def _list_of_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """A one-dimensional array of the list's items, whatever they are; tensors of no dimension as numbers."""
-    array = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        array[row] = value.item() if getattr(value, "shape", None) == () else value
-    return array
-
-
-def _plain_array(objects: npt.NDArray[Any], source: str, what: str) -> npt.NDArray[Any]:
-    """An array of Python objects as an array of strings or of numbers."""
-    missing = np.array([value is None or (isinstance(value, float) and value != value) for value in objects])
-    _refuse_missing(missing, source, what)
-    kind = str if isinstance(next(iter(objects), None), str) else Real
-    same = np.array([isinstance(value, kind) for value in objects], dtype=bool)
-    if not same.all():
-        row = int(np.argmin(same))
-        raise InputError(
-            f"{source}: {what} in row {row} has type {type(objects[row]).__name__}; "
-            "give whole numbers only or strings only."
-        )
-    return np.array(objects.tolist(), dtype=str if kind is str else None)
-
-
-def _whole_numbers(array: npt.NDArray[Any], source: str, what: str) -> Labels:
-    if array.dtype.kind == "b":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f":
-        _refuse_missing(np.isnan(array), source, what)
-    with np.errstate(invalid="ignore"):  # infinity has no remainder; it fails the comparison
-        whole = (array >= 0) & (array < 2**63) & (np.mod(array, 1) == 0 if array.dtype.kind == "f" else True)
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise InputError(
-            f"{source}: {what} in row {row} is {array[row]}; {what}s must be whole numbers from 0 to k-1, "
-            "so renumber the classes."
-        )
-    return array.astype(np.int64)
-
-
-def is_text(name: str) -> bool:
-    """Whether the name can be written as UTF-8; half a surrogate pair cannot."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def as_text(name: str) -> str:
-    """The name, with ? for what cannot be written as UTF-8."""
-    return name.encode("utf-8", "replace").decode()
-
-
-def _refuse_missing(missing: npt.NDArray[np.bool_], source: str, what: str) -> None:
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise InputError(f"{source}: {what} in row {row} is missing; fill it in or remove that example.")

@@ -1,22 +1,24 @@
-"""The binary versions of CIFAR-10 and CIFAR-100 from their authors' page, which publishes the MD5 sums."""
+"""CIFAR-10 and CIFAR-100 in their binary and python versions, and CIFAR-10N's labels by people."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+import pickle
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.download import Progress, Published, extract, fetched, has_digest
+from noiselimit.data.download import Progress, Published, download, extract, fetched, has_digest
 from noiselimit.data.examples import DataSet, Examples, make_examples
-from noiselimit.data.safe_pickle import read_pickle
+from noiselimit.data.npz import read_arrays
+from noiselimit.data.reading import require_modest
 from noiselimit.errors import InputError
-from noiselimit.files import open_regular, read_small_text
 
-_TEN = "airplane automobile bird cat deer dog frog horse ship truck"
-_HUNDRED = """
+CIFAR10_NAMES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
+CIFAR100_NAMES = tuple(
+    """
 apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can
 castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin
 elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard
@@ -24,282 +26,341 @@ lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid
 pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark
 shrew skunk skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone
 television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
-"""
-CIFAR10_NAMES = tuple(_TEN.split())
-CIFAR100_NAMES = tuple(_HUNDRED.split())
-
-
-PICTURE = (3, 32, 32)  # planes red, green, blue; rows; columns
+""".split()
+)
+PICTURE = (3, 32, 32)
 PICTURE_BYTES = 3 * 32 * 32
-
-
-def read_binary(path: Path, label_bytes: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]:
-    """The pictures [n, 3, 32, 32] and labels [n] in a file; the last label byte is the fine label."""
-    try:
-        with open_regular(path) as file:
-            content = np.fromfile(file, np.uint8)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); fetch the file again.") from None
-    size = label_bytes + PICTURE_BYTES
-    count, rest = divmod(len(content), size)
-    if rest or not count:
-        raise InputError(
-            f"{path}: record {count} has {rest} bytes instead of {size}; the file is cut off or of another "
-            "kind, so fetch it again."
-        )
-    records = content.reshape(count, size)
-    return records[:, label_bytes:].reshape(count, *PICTURE), records[:, label_bytes - 1]
-
-
-def read_names_file(path: Path) -> list[Any]:
-    """Class names, one a line."""
-    try:
-        lines = read_small_text(path).splitlines()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise InputError(f"{path}: cannot be read ({reason}); fetch the file again or remove it.") from None
-    return [line.strip() for line in lines if line.strip()]
-
-
-def read_python(path: Path, label_key: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]:
-    """The pictures [n, 3, 32, 32] and labels [n] in a batch file."""
-    batch = _dictionary(path)
-    data, labels = _entry(path, batch, "data"), _entry(path, batch, label_key)
-    if (
-        not isinstance(data, np.ndarray)
-        or data.dtype != np.uint8
-        or data.ndim != 2
-        or data.shape[1] != PICTURE_BYTES
-    ):
-        raise InputError(
-            f"{path}: 'data' is no uint8 array of shape [n, {PICTURE_BYTES}]; fetch the file again."
-        )
-    if not isinstance(labels, list) or len(labels) != len(data):
-        raise InputError(
-            f"{path}: '{label_key}' is no list of {len(data)} labels, one a picture; fetch the file again."
-        )
-    for record, label in enumerate(labels):
-        if type(label) is not int or not 0 <= label < 256:
-            raise InputError(f"{path}: record {record} has a label that is no class; fetch the file again.")
-    return data.reshape(len(data), *PICTURE), np.array(labels, dtype=np.uint8)
-
-
-def read_names_pickle(path: Path, key: str) -> list[Any]:
-    """Class names from the pickled description of the data set."""
-    names = _entry(path, _dictionary(path), key)
-    if not isinstance(names, list):
-        raise InputError(f"{path}: '{key}' is no list; fetch the file again or remove it.")
-    return [name.decode("latin-1") if isinstance(name, bytes) else name for name in names]
-
-
-def _dictionary(path: Path) -> dict[Any, Any]:
-    value = read_pickle(path)
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: this pickle is no dictionary; fetch the official file again.")
-    return value
-
-
-def _entry(path: Path, values: dict[Any, Any], key: str) -> Any:
-    """What stands under the key, which Python 2 wrote as bytes."""
-    found = values.get(key.encode(), values.get(key))
-    if found is None:
-        raise InputError(f"{path}: there is no '{key}' in this pickle; fetch the official file again.")
-    return found
-
-
 DEFAULTS = {"network": "resnet-34", "augmentation": "flip-crop"}
+MOST_BYTES = 256 * 2**20  # the archives have 170 MB, and CIFAR-100's training file 154 MB
+MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)  # the authors' page, which publishes the MD5 sums
+REMEDY = "unpack the archive in a folder yourself and name it with --data-dir."
 
-
-@dataclass(frozen=True)
-class Version:
-    """One of the forms in which the data are published: the folder in its archive, and the files there."""
-
-    folder: str
-    train: tuple[str, ...]
-    test: str
-    names: str
-    read: Callable[[Path], tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]]
-    read_names: Callable[[Path], list[Any]]
+Batch = tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]
+"""Pictures [n, 3, 32, 32] and labels [n]."""
 
 
 @dataclass(frozen=True)
 class Cifar:
-    """One of the two data sets."""
+    """The files of one of the two data sets. Those of the binary version end in .bin."""
 
     name: str
-    class_names: tuple[str, ...]  # as published, where the file of names is missing
-    binary: Version
-    python: Version
+    class_names: tuple[str, ...]
+    """Used if the file of names is missing."""
+    train: tuple[str, ...]
+    test: str
+    binary_folder: str
+    binary_names: str
+    label_bytes: int
+    """Bytes before a picture in the binary version; the last one is the fine label."""
+    python_folder: str
+    python_names: str
+    label_key: str
+    names_key: str
+    archive: Published
+    digests: Mapping[str, str]
+    """MD5 sums of the files in the binary version."""
 
 
 CIFAR10 = Cifar(
     "cifar10",
     CIFAR10_NAMES,
-    Version(
-        "cifar-10-batches-bin",
-        tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
-        "test_batch.bin",
-        "batches.meta.txt",
-        partial(read_binary, label_bytes=1),
-        read_names_file,
+    tuple(f"data_batch_{number}" for number in range(1, 6)),
+    "test_batch",
+    "cifar-10-batches-bin",
+    "batches.meta.txt",
+    1,
+    "cifar-10-batches-py",
+    "batches.meta",
+    "labels",
+    "label_names",
+    Published(
+        "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", MIRRORS, MOST_BYTES, "CIFAR-10", REMEDY
     ),
-    Version(
-        "cifar-10-batches-py",
-        tuple(f"data_batch_{number}" for number in range(1, 6)),
-        "test_batch",
-        "batches.meta",
-        partial(read_python, label_key="labels"),
-        partial(read_names_pickle, key="label_names"),
-    ),
+    {
+        "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+        "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+        "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+        "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+        "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+        "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
+    },
 )
 CIFAR100 = Cifar(
     "cifar100",
     CIFAR100_NAMES,
-    Version(
-        "cifar-100-binary",
-        ("train.bin",),
-        "test.bin",
-        "fine_label_names.txt",
-        partial(read_binary, label_bytes=2),
-        read_names_file,
+    ("train",),
+    "test",
+    "cifar-100-binary",
+    "fine_label_names.txt",
+    2,
+    "cifar-100-python",
+    "meta",
+    "fine_labels",
+    "fine_label_names",
+    Published(
+        "cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8", MIRRORS, MOST_BYTES, "CIFAR-100", REMEDY
     ),
-    Version(
-        "cifar-100-python",
-        ("train",),
-        "test",
-        "meta",
-        partial(read_python, label_key="fine_labels"),
-        partial(read_names_pickle, key="fine_label_names"),
-    ),
+    {"train.bin": "6172c7755cfe09b2fe270c85cebc1b15", "test.bin": "4499cfba6c016c1be1438163640a0898"},
 )
 
 
-def find_version(cifar: Cifar, folder: Path) -> tuple[Version, Path] | None:
-    """The version that is in the folder, or in the folder of its official name there; binary comes first."""
-    for version in (cifar.binary, cifar.python):
-        for place in (folder / version.folder, folder):
-            if (place / version.train[0]).is_file():
-                return version, place
+def find_cifar(cifar: Cifar, folder: Path) -> tuple[Path, bool] | None:
+    """(the folder of the files, whether they are the binary version), in the folder or in a sub-folder."""
+    for name, ending in ((cifar.binary_folder, ".bin"), (cifar.python_folder, "")):
+        for place in (folder / name, folder):
+            if (place / f"{cifar.train[0]}{ending}").is_file():
+                return place, ending == ".bin"
     return None
 
 
 def read_cifar(cifar: Cifar, folder: Path) -> DataSet:
-    """The data set with fine labels and its official test part."""
-    found = find_version(cifar, folder)
+    """The data set with fine labels and its test part, from either version."""
+    found = find_cifar(cifar, folder)
     if found is None:
-        raise InputError(
-            f"{folder}: there is no {cifar.binary.train[0]} of {cifar.name} here; name another folder."
-        )
-    version, place = found
-    names = _class_names(cifar, version, place)
-    train = _read_part(version, place, version.train, names)
-    test = _read_part(version, place, (version.test,), names, may_lack_classes=True)
-    return DataSet(cifar.name, train, test, defaults=DEFAULTS)
-
-
-def _class_names(cifar: Cifar, version: Version, place: Path) -> tuple[str, ...]:
-    path = place / version.names
-    if not path.is_file():
-        return cifar.class_names
-    names = tuple(version.read_names(path))
-    if len(names) != len(cifar.class_names):
-        raise InputError(
-            f"{path}: there are {len(names)} class names instead of {len(cifar.class_names)}; "
-            "fetch the file again or remove it."
-        )
-    return names
-
-
-def _read_part(
-    version: Version,
-    place: Path,
-    files: tuple[str, ...],
-    names: tuple[str, ...],
-    *,
-    may_lack_classes: bool = False,
-) -> Examples:
-    """One after another the examples of the files; pictures are held twice at most, and as bytes."""
-    pictures, labels = [], []
-    for name in files:
-        some_pictures, some_labels = version.read(place / name)
-        known = some_labels < len(names)
-        if not known.all():
-            record = int(np.argmin(known))
-            raise InputError(
-                f"{place / name}: record {record} has label {some_labels[record]} but labels go from 0 to "
-                f"{len(names) - 1}; fetch the file again."
-            )
-        pictures.append(some_pictures)
-        labels.append(some_labels)
-    return make_examples(
-        np.concatenate(pictures),
-        np.concatenate(labels),
-        class_names=names,
-        source=str(place),
-        may_lack_classes=may_lack_classes,
+        raise InputError(f"{folder}: there is no {cifar.train[0]}.bin of {cifar.name}; name another folder.")
+    place, binary = found
+    names = _class_names(cifar, place, binary)
+    return DataSet(
+        cifar.name,
+        _read_part(cifar, place, cifar.train, names, binary),
+        _read_part(cifar, place, (cifar.test,), names, binary),
+        defaults=DEFAULTS,
     )
 
 
-MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)
-MOST_BYTES = 256 * 2**20  # the archives have 170 MB, and CIFAR-100's training file 154 MB
-REMEDY = "unpack the archive in a folder by other means and name it with --data-dir."
-
-
-@dataclass(frozen=True)
-class Archive:
-    """An archive of a binary version and the MD5 sums of its files of examples."""
-
-    file: Published
-    digests: Mapping[str, str]
-
-
-ARCHIVES = {
-    "cifar10": Archive(
-        Published(
-            "cifar-10-binary.tar.gz",
-            "c32a1d4ab5d03f1284b67883e8d87530",
-            MIRRORS,
-            MOST_BYTES,
-            "CIFAR-10",
-            REMEDY,
-        ),
-        {
-            "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
-            "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
-            "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
-            "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
-            "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
-            "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
-        },
-    ),
-    "cifar100": Archive(
-        Published(
-            "cifar-100-binary.tar.gz",
-            "03b5dce01913d631647c71ecec9e9cb8",
-            MIRRORS,
-            MOST_BYTES,
-            "CIFAR-100",
-            REMEDY,
-        ),
-        {
-            "train.bin": "6172c7755cfe09b2fe270c85cebc1b15",
-            "test.bin": "4499cfba6c016c1be1438163640a0898",
-        },
-    ),
-}
-
-
 def download_cifar(cifar: Cifar, folder: Path, progress: Progress | None = None) -> None:
-    """Fetch the binary version, unless all of it is there or the python version is."""
-    version, place = find_version(cifar, folder) or (cifar.binary, folder / cifar.binary.folder)
-    archive = ARCHIVES[cifar.name]
-    if version is cifar.python or _is_whole(place, archive):
+    """Download the binary version unless all of it, or the python version, is there."""
+    place, binary = find_cifar(cifar, folder) or (folder / cifar.binary_folder, True)
+    if not binary or all(has_digest(place / name, md5, MOST_BYTES) for name, md5 in cifar.digests.items()):
         return
-    names = (*archive.digests, cifar.binary.names)
-    with fetched(archive.file, progress) as content:
-        targets = {f"{cifar.binary.folder}/{name}": place / name for name in names}
-        extract(content, targets, MOST_BYTES, archive.file.name)
+    targets = {f"{cifar.binary_folder}/{name}": place / name for name in (*cifar.digests, cifar.binary_names)}
+    with fetched(cifar.archive, progress) as content:
+        extract(content, targets, MOST_BYTES, cifar.archive.name)
 
 
-def _is_whole(place: Path, archive: Archive) -> bool:
-    return all(has_digest(place / name, digest, MOST_BYTES) for name, digest in archive.digests.items())
+def _class_names(cifar: Cifar, place: Path, binary: bool) -> tuple[str, ...]:
+    path = place / (cifar.binary_names if binary else cifar.python_names)
+    if not path.is_file():
+        return cifar.class_names
+    if binary:
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, ValueError):
+            raise InputError(f"{path}: cannot be read as text; download or remove it.") from None
+        names = [line.strip() for line in lines if line.strip()]
+    else:
+        entries = _entry(path, _read_dictionary(path), cifar.names_key, list)
+        names = [name.decode("latin-1") if isinstance(name, bytes) else name for name in entries]
+    if len(names) != len(cifar.class_names):
+        raise InputError(
+            f"{path}: there are {len(names)} class names instead of {len(cifar.class_names)}; "
+            "download or remove it."
+        )
+    return tuple(names)
+
+
+def _read_part(
+    cifar: Cifar, place: Path, files: tuple[str, ...], names: tuple[str, ...], binary: bool
+) -> Examples:
+    batches = []
+    for name in files:
+        path = place / (f"{name}.bin" if binary else name)
+        pictures, labels = _read_binary(path, cifar.label_bytes) if binary else _read_python(path, cifar)
+        if labels.max() >= len(names):
+            row = int(np.argmax(labels >= len(names)))
+            raise InputError(
+                f"{path}: record {row} has label {labels[row]} but labels go from 0 to {len(names) - 1}; "
+                "download the file again."
+            )
+        batches.append((pictures, labels))
+    return make_examples(
+        np.concatenate([pictures for pictures, _ in batches]),
+        np.concatenate([labels for _, labels in batches]),
+        class_names=names,
+        source=str(place),
+        may_lack_classes=files == (cifar.test,),
+    )
+
+
+def _read_binary(path: Path, label_bytes: int) -> Batch:
+    try:
+        content = np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); download the file again.") from None
+    size = label_bytes + PICTURE_BYTES
+    count, rest = divmod(len(content), size)
+    if rest or not count:
+        raise InputError(
+            f"{path}: record {count} has {rest} bytes instead of {size}, so the file is cut off or of another "
+            "kind; download it again."
+        )
+    records = content.reshape(count, size)
+    return records[:, label_bytes:].reshape(count, *PICTURE), records[:, label_bytes - 1]
+
+
+def _read_python(path: Path, cifar: Cifar) -> Batch:
+    batch = _read_dictionary(path)
+    pictures = _entry(path, batch, "data", np.ndarray)
+    labels = _entry(path, batch, cifar.label_key, list)
+    if pictures.dtype != np.uint8 or pictures.ndim != 2 or pictures.shape[1] != PICTURE_BYTES:
+        raise InputError(f"{path}: 'data' is not uint8 [n, {PICTURE_BYTES}]; download the file again.")
+    if len(labels) != len(pictures) or not labels:
+        raise InputError(
+            f"{path}: there are {len(pictures)} pictures but {len(labels)} labels; download the file again."
+        )
+    for row, label in enumerate(labels):
+        if type(label) is not int or not 0 <= label < 256:
+            raise InputError(f"{path}: the label of record {row} is not a class; download the file again.")
+    return pictures.reshape(len(pictures), *PICTURE), np.array(labels, dtype=np.uint8)
+
+
+class ArrayUnpickler(pickle.Unpickler):
+    """Reads only arrays of NumPy and Python's plain values; nothing that a file names is imported or called."""
+
+    ALLOWED = (
+        ("numpy.core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+        ("_codecs", "encode"),  # how Python 3 writes bytes for Python 2
+    )
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The class or function of that name, if it is one of the few that arrays need."""
+        if (module, name) not in self.ALLOWED:
+            raise pickle.UnpicklingError(f"it names {module}.{name}")
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+
+
+def read_pickle(file: IO[bytes], source: Path) -> Any:
+    """The value in a pickle of arrays and plain values; text that Python 2 wrote comes as bytes."""
+    try:
+        return ArrayUnpickler(file, encoding="bytes").load()
+    except Exception as error:  # a damaged pickle can raise nearly anything
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{source}: the pickle is damaged or holds more than arrays of numbers ({reason}); "
+            "download the official file again."
+        ) from None
+
+
+def _read_dictionary(path: Path) -> dict[Any, Any]:
+    try:
+        with path.open("rb") as file:
+            value = read_pickle(file, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); download the file again.") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: this pickle is not a dictionary; download the official file again.")
+    return value
+
+
+def _entry(path: Path, values: dict[Any, Any], key: str, kind: type) -> Any:
+    """The value under the key, which Python 2 wrote as bytes."""
+    found = values.get(key.encode(), values.get(key))
+    if not isinstance(found, kind):
+        raise InputError(f"{path}: '{key}' is missing or of another type; download the official file again.")
+    return found
+
+
+# CIFAR-10N: CIFAR-10 with labels that people gave, as further label sets.
+
+CIFAR10N_FOLDERS = ("cifar10n", "cifar-10n")
+CLEAN = "clean_label"
+LABEL_SETS = {
+    "aggre": "aggre_label",
+    "rand1": "random_label1",
+    "rand2": "random_label2",
+    "rand3": "random_label3",
+    "worst": "worse_label",
+}
+CONVERTED, OFFICIAL, SHUFFLED = "cifar10n.npz", "CIFAR-10_human.pt", "CIFAR-10_human_ordered.npy"
+CIFAR10N_FILE = Published(
+    OFFICIAL,
+    # The authors publish no checksum; this is that of the file in the commit in the address.
+    "873e69c39cb9b5e97fb6bae2d60bb59b38a5cbc31d2b868f7903dcb2b9dd2310",
+    (
+        "https://raw.githubusercontent.com/UCSC-REAL/cifar-10-100n/49df7d8a69e355470c77c1c2f2424916325a394b/data/",
+    ),
+    8 * 2**20,
+    "CIFAR-10N",
+    f"put {OFFICIAL} in a folder yourself and name it with --data-dir.",
+)
+
+
+def holds_cifar10n(folder: Path) -> bool:
+    """Whether both the labels and CIFAR-10 can be found from this folder."""
+    return _label_file(folder) is not None and _cifar10_folder(folder) is not None
+
+
+def read_cifar10n(folder: Path) -> DataSet:
+    """CIFAR-10 with the label sets aggre, rand1, rand2, rand3 and worst."""
+    path, pictures = _label_file(folder), _cifar10_folder(folder)
+    if path is None or pictures is None:
+        raise InputError(f"{folder}: {OFFICIAL} or CIFAR-10 is missing; name another folder.")
+    data = read_cifar(CIFAR10, pictures)
+    labels = _read_label_file(path)
+    given, clean = data.examples.labels, labels[CLEAN]
+    if not np.array_equal(clean, given):
+        raise InputError(
+            f"{path}: the clean labels differ from CIFAR-10's {len(given)} labels; download both again."
+        )
+    examples = make_examples(
+        data.examples.inputs,
+        given,
+        class_names=data.examples.class_names,
+        label_sets={name: labels[key] for name, key in LABEL_SETS.items()},
+        source=str(path),
+    )
+    return replace(data, name="cifar10n", examples=examples)
+
+
+def download_cifar10n(folder: Path, progress: Progress | None = None) -> None:
+    """Download the labels, and CIFAR-10 unless it is in the folder or beside it."""
+    path = _label_file(folder)
+    if path is None or path.name == SHUFFLED:
+        path = folder / OFFICIAL
+    if path.name == OFFICIAL and not has_digest(path, CIFAR10N_FILE.digest, CIFAR10N_FILE.most_bytes):
+        download(CIFAR10N_FILE, path, progress)
+    download_cifar(CIFAR10, _cifar10_folder(folder) or folder, progress)
+
+
+def _label_file(folder: Path) -> Path | None:
+    places = (folder, *(folder / name for name in CIFAR10N_FOLDERS))
+    paths = (place / name for name in (CONVERTED, OFFICIAL, SHUFFLED) for place in places)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _cifar10_folder(folder: Path) -> Path | None:
+    """Where CIFAR-10 is: in the folder, or beside it if the folder is that of CIFAR-10N."""
+    parents = (folder, folder.parent) if folder.name in CIFAR10N_FOLDERS else (folder,)
+    places = (place for parent in parents for place in (parent, parent / CIFAR10.name))
+    return next((place for place in places if find_cifar(CIFAR10, place)), None)
+
+
+def _read_label_file(path: Path) -> Mapping[str, Any]:
+    """The label arrays [50000] by the names that their authors use."""
+    if path.name == SHUFFLED:
+        raise InputError(
+            f"{path}: these labels are in the order of TensorFlow's copy of CIFAR-10; "
+            f"take {OFFICIAL} from the same place instead."
+        )
+    labels = read_arrays(path) if path.name == CONVERTED else _read_official(path)
+    for key in (CLEAN, *LABEL_SETS.values()):
+        if not isinstance(labels, dict) or not isinstance(labels.get(key), np.ndarray):
+            raise InputError(f"{path}: there is no array '{key}'; download the file again.")
+    return labels
+
+
+def _read_official(path: Path) -> Any:
+    """torch saved NumPy arrays: the zip file has one pickle, which holds them whole."""
+    try:
+        with zipfile.ZipFile(path) as members:
+            require_modest(path, sum(info.file_size for info in members.infolist()))
+            name = next(name for name in members.namelist() if name.endswith("data.pkl"))
+            with members.open(name) as member:
+                return read_pickle(member, path)
+    except InputError:
+        raise
+    except Exception:
+        raise InputError(f"{path}: the file is damaged or of another kind; download it again.") from None

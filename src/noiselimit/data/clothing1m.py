@@ -1,10 +1,10 @@
-"""Clothing1M: a million pictures from shops, labelled by the words around them, a third of them wrongly.
+"""Clothing1M: a million pictures from web shops, of whose labels about a third are wrong.
 
-Its authors (Xiao et al. 2015) hand it out on request: lists of keys, which are paths of pictures, lists of
-keys with labels, and the folder `images`. The lists may also lie in a folder `annotations`, too.
+The authors (Xiao et al. 2015) hand it out on request: text lists of keys, which are paths of pictures, lists of
+keys with labels, and the folder `images`. The lists may also be in the sub-folder `annotations`.
 """
 
-import io
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +14,15 @@ import numpy as np
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.pictures import (
     MARGIN,
-    BadPictures,
     Cut,
-    Paths,
     PictureFiles,
     check_picture,
-    good_pictures,
-    require_file,
+    good_rows,
     require_good_of_each,
+    skip_notes,
 )
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
-from noiselimit.files import open_regular
 
 CATEGORIES = "category_names_eng.txt"
 TRAIN_KEYS = "noisy_train_key_list.txt"
@@ -33,71 +30,79 @@ VALIDATION_KEYS = "clean_val_key_list.txt"
 TEST_KEYS = "clean_test_key_list.txt"
 NOISY_LABELS = "noisy_label_kv.txt"
 CLEAN_LABELS = "clean_label_kv.txt"
-LISTS = (CATEGORIES, TRAIN_KEYS, VALIDATION_KEYS, TEST_KEYS, NOISY_LABELS, CLEAN_LABELS)
-
+LISTS = (TRAIN_KEYS, VALIDATION_KEYS, TEST_KEYS, NOISY_LABELS, CLEAN_LABELS)
 SIDE = 224
 DEFAULTS = {"network": "resnet-50", "epochs": 30, "augmentation": "flip-crop"}
 
 
 def holds_clothing1m(folder: Path) -> bool:
-    """Whether any of the lists is there; the reader says which others are not."""
-    return any((place / name).is_file() for place in _places(folder) for name in LISTS[1:])
+    """Whether any of the lists is there; reading reports which others are missing."""
+    return any((place / name).is_file() for place in _places(folder) for name in LISTS)
 
 
 def clothing1m(folder: Path, reading: Reading) -> DataSet:
-    """Noisily labelled training examples, clean validation and test parts; pictures [3, 224, 224], streamed.
+    """Training examples with noisy labels, clean validation and test parts; pictures [3, 224, 224], streamed.
 
-    Clean labels of the training examples are given only if all are known; in the published lists none is.
+    The training examples have clean labels only if all of them are known; in the published lists none is.
     """
     lists = _Lists(next((place for place in _places(folder) if (place / TRAIN_KEYS).is_file()), folder))
     names = tuple(line for _, line in lists.lines(CATEGORIES))
     noisy, clean = lists.labels(NOISY_LABELS, len(names)), lists.labels(CLEAN_LABELS, len(names))
-    side = SIDE if reading.resize is None else reading.resize
+    side = reading.resize or SIDE
     cut = Cut(side, side, round(side * MARGIN))
-    bad = BadPictures()
-
-    def part(keys: str, labels: str, of: Mapping[str, int]) -> Examples:
-        nonlocal bad
-        given = lists.labelled_keys(keys, labels, of)
-        paths = Paths(given)
-        check = _require_decodable if reading.skip_bad_images else require_file
-        kept, left_out = good_pictures(folder, paths, check, skip=reading.skip_bad_images)
-        bad += left_out
-        if left_out.complaints and keys == TRAIN_KEYS:
-            require_good_of_each(names, np.array(list(given.values()))[kept], "clothing1m")
-        paths = paths if len(kept) == len(paths) else paths.take(kept)
-        known = keys == TRAIN_KEYS and all(key in clean for key in given)
-        clean_labels = np.array([clean[key] for key in given])[kept] if known else None
-        return make_examples(
-            PictureFiles(folder, paths, cut),
-            np.array(list(given.values()))[kept],
+    complaints: list[str] | None = [] if reading.skip_bad_images else None
+    total = 0
+    parts: dict[str, Examples] = {}
+    for keys, labels, known in (
+        (TRAIN_KEYS, NOISY_LABELS, noisy),
+        (VALIDATION_KEYS, CLEAN_LABELS, clean),
+        (TEST_KEYS, CLEAN_LABELS, clean),
+    ):
+        given = lists.labelled_keys(keys, labels, known)
+        paths = list(given)
+        total += len(paths)
+        train = keys == TRAIN_KEYS
+        rows = good_rows(folder, paths, _require_file if complaints is None else _require_picture, complaints)
+        numbers = np.array(list(given.values()))[rows]
+        if train and len(rows) < len(paths):
+            require_good_of_each(names, numbers, "clothing1m")
+        all_clean = train and all(key in clean for key in given)
+        kept = paths if len(rows) == len(paths) else [paths[row] for row in rows]
+        parts[keys] = make_examples(
+            PictureFiles(folder, kept, cut),
+            numbers,
             class_names=names,
-            clean_labels=clean_labels,
+            clean_labels=np.array([clean[key] for key in kept]) if all_clean else None,
             source=str(lists.folder / keys),
-            may_lack_classes=keys != TRAIN_KEYS,
-            names=paths,
+            may_lack_classes=not train,
+            names=kept,
         )
-
-    train = part(TRAIN_KEYS, NOISY_LABELS, noisy)
-    validation, test = (part(keys, CLEAN_LABELS, clean) for keys in (VALIDATION_KEYS, TEST_KEYS))
-    notes = bad.notes("clothing1m")
     return DataSet(
         "clothing1m",
-        train,
-        test,
+        parts[TRAIN_KEYS],
+        parts[TEST_KEYS],
         defaults=DEFAULTS,
-        notes=notes,
-        validation=validation,
+        notes=skip_notes("clothing1m", complaints, total),
+        validation=parts[VALIDATION_KEYS],
         resize=cut.resize,
     )
 
 
-def _require_decodable(row: int, path: bytes) -> None:
+def _places(folder: Path) -> tuple[Path, Path]:
+    return folder, folder / "annotations"
+
+
+def _require_picture(row: int, path: str) -> None:
     check_picture(path)
 
 
-def _places(folder: Path) -> tuple[Path, Path]:
-    return folder, folder / "annotations"
+def _require_file(row: int, path: str) -> None:
+    """The quick check: decoding a million pictures takes an hour."""
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        raise InputError(
+            f"{path}: this picture is missing or empty; restore it or skip such pictures with "
+            "--skip-bad-images."
+        )
 
 
 @dataclass(frozen=True)
@@ -107,33 +112,28 @@ class _Lists:
     folder: Path
 
     def lines(self, name: str) -> Iterator[tuple[int, str]]:
-        """Numbered lines that are not blank, without the space around them."""
+        """Numbered lines that are not blank."""
         path = self.folder / name
         try:
-            with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
+            with path.open(encoding="utf-8") as file:
                 for position, line in enumerate(file, 1):
                     if text := line.strip():
                         yield position, text
-        except FileNotFoundError:
-            raise InputError(
-                f"{path}: this file of Clothing1M is missing; unpack it beside the other lists."
-            ) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: cannot be read as text ({error}); unpack it again.") from None
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise InputError(
+                f"{path}: this file of Clothing1M cannot be read ({reason}); unpack it beside the other lists."
+            ) from None
 
     def labels(self, name: str, classes: int) -> dict[str, int]:
         """Key → number of its category."""
         labels: dict[str, int] = {}
         for line, text in self.lines(name):
             key, _, label = text.rpartition(" ")
-            if not key or not label.isascii() or not label.isdigit():
+            if not key or not label.isascii() or not label.isdigit() or int(label) >= classes:
                 raise InputError(
-                    f"{self.folder / name}: line {line} is not a path and a number; unpack it again."
-                )
-            if int(label) >= classes:
-                raise InputError(
-                    f"{self.folder / name}: line {line} has category {label}, but {CATEGORIES} names "
-                    f"{classes}, counted from 0; unpack both files again."
+                    f"{self.folder / name}: line {line} is not a path and a category below {classes}; "
+                    f"unpack this file and {CATEGORIES} again."
                 )
             labels[key.rstrip()] = int(label)
         return labels

@@ -1,4 +1,4 @@
-"""Taking files out of an archive by their names, which keeps the rest of it from being anywhere."""
+"""Downloads with checksums, and selected files from .tar.gz archives."""
 
 import gzip
 import hashlib
@@ -14,39 +14,37 @@ from pathlib import Path
 from typing import BinaryIO
 
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_file, open_regular
+from noiselimit.files import atomic_file
 
-PIECE = 2**20  # read in pieces, so that memory does not grow with what a server sends
+PIECE = 2**20  # bytes read at a time
 TIMEOUT = 30.0  # seconds without an answer
 
-Progress = Callable[[str, int], None]  # told the file's name and the bytes of it that have arrived
+Progress = Callable[[str, int], None]
+"""Called with the file's name and the number of bytes that have arrived."""
 DAMAGED = (OSError, EOFError, zlib.error, HTTPException)  # gzip.BadGzipFile and URLError are OSErrors
 
 
 @dataclass(frozen=True)
 class Published:
-    """A file as it can be fetched, and how to tell that it is whole."""
+    """A file on the web and its checksum."""
 
     name: str
-    digest: str  # hexadecimal MD5 or SHA-256, whichever its authors or we can vouch for; the length tells
-    mirrors: tuple[str, ...]  # addresses of folders
-    most_bytes: int  # more than this is not the file
-    belongs_to: str  # the data set, for messages
-    remedy: str  # what to do where no mirror helps, to stand after a semicolon
-    unpacked: bool = False  # whether the digest is that of the file inside gzip: mirrors compress differently
-
-
-@contextmanager
-def fetched(file: Published, progress: Progress | None = None) -> Iterator[BinaryIO]:
-    """The file, whole and open at its start; it is gone when the block ends."""
-    with tempfile.TemporaryFile() as content:
-        _fetch_from_any(file, content, progress)
-        content.seek(0)
-        yield content
+    digest: str
+    """MD5 or SHA-256 in hexadecimal, told apart by their length."""
+    mirrors: tuple[str, ...]
+    """Addresses of folders that have the file."""
+    most_bytes: int
+    """An answer with more bytes than this is not the file."""
+    belongs_to: str
+    """Name of the data set, for messages."""
+    remedy: str
+    """What to do if no mirror helps; the end of an error message."""
+    unpacked: bool = False
+    """The digest is that of the decompressed content, because mirrors compress differently."""
 
 
 def download(file: Published, path: Path, progress: Progress | None = None) -> None:
-    """Fetch the file to `path`, which stays as it was unless all of it arrives."""
+    """Download to `path`, which stays as it was unless the whole file arrives."""
     with (
         fetched(file, progress) as content,
         atomic_file(path) as temporary,
@@ -55,33 +53,39 @@ def download(file: Published, path: Path, progress: Progress | None = None) -> N
         shutil.copyfileobj(content, target)
 
 
+@contextmanager
+def fetched(file: Published, progress: Progress | None = None) -> Iterator[BinaryIO]:
+    """The downloaded and verified file, open at its start; it is deleted when the block ends."""
+    reason: object = "there is no mirror"
+    with tempfile.TemporaryFile() as content:
+        for mirror in file.mirrors:
+            content.seek(0)
+            content.truncate()
+            try:
+                _fetch(f"{mirror.rstrip('/')}/{file.name}", file, content, progress)
+                content.seek(0)
+                if _digest(content, file.digest, file.most_bytes, file.unpacked) == file.digest:
+                    break
+                reason = f"{mirror} has another content"
+            except DAMAGED as error:
+                reason = f"{mirror}: {error}"
+        else:
+            raise InputError(f"{file.name} could not be downloaded ({reason}); {file.remedy}")
+        content.seek(0)
+        yield content
+
+
 def has_digest(path: Path, digest: str, most_bytes: int, *, unpacked: bool = False) -> bool:
-    """Whether the file is there and whole."""
+    """Whether the file exists and has the checksum."""
     try:
-        with open_regular(path) as stream:
+        with path.open("rb") as stream:
             return _digest(stream, digest, most_bytes, unpacked) == digest
     except DAMAGED:
         return False
 
 
-def _fetch_from_any(file: Published, content: BinaryIO, progress: Progress | None) -> None:
-    reason: object = "there is no mirror"
-    for mirror in file.mirrors:
-        content.seek(0)
-        content.truncate()
-        try:
-            _fetch(f"{mirror.rstrip('/')}/{file.name}", file, content, progress)
-            content.seek(0)
-            if _digest(content, file.digest, file.most_bytes, file.unpacked) == file.digest:
-                return
-            reason = f"{mirror} has another content"
-        except DAMAGED as error:
-            reason = f"{mirror}: {error}"
-    raise InputError(f"{file.name} could not be downloaded ({reason}); {file.remedy}")
-
-
 def _fetch(url: str, file: Published, content: BinaryIO, progress: Progress | None) -> None:
-    from urllib.request import urlopen  # slow to import, and most sessions never download
+    from urllib.request import urlopen  # slow to import, and rarely needed
 
     arrived = 0
     with urlopen(url, timeout=TIMEOUT) as response:
@@ -95,7 +99,7 @@ def _fetch(url: str, file: Published, content: BinaryIO, progress: Progress | No
 
 
 def _digest(stream: BinaryIO, like: str, most_bytes: int, unpacked: bool) -> str:
-    """The digest of the content, which is read in pieces and not far beyond `most_bytes`."""
+    """Checksum of the content, of which little more than `most_bytes` is read."""
     digest = hashlib.md5(usedforsecurity=False) if len(like) == 32 else hashlib.sha256()
     source = gzip.GzipFile(fileobj=stream) if unpacked else stream
     for _ in range(most_bytes // PIECE + 1):
@@ -104,9 +108,18 @@ def _digest(stream: BinaryIO, like: str, most_bytes: int, unpacked: bool) -> str
 
 
 def extract(archive: BinaryIO, targets: Mapping[str, Path], most_bytes: int, source: str) -> None:
-    """Write each member of a .tar.gz that `targets` names to its path; other members are passed over.
+    """Write the members of a .tar.gz that `targets` names to their paths; other members are ignored.
 
-    `most_bytes` is the most that one member may have, and `source` names the archive in messages.
+    Parameters
+    ----------
+    archive
+        The open archive.
+    targets
+        Name of a member → path to write it to. No name in the archive decides where a file goes.
+    most_bytes
+        Largest size of a member.
+    source
+        Names the archive in error messages.
     """
     missing = dict(targets)
     try:
@@ -115,14 +128,14 @@ def extract(archive: BinaryIO, targets: Mapping[str, Path], most_bytes: int, sou
                 if member.name in missing:
                     _write(members, member, missing.pop(member.name), most_bytes)
     except (tarfile.TarError, *DAMAGED) as error:
-        raise InputError(f"{source} cannot be unpacked ({error}); fetch it again.") from None
+        raise InputError(f"{source} cannot be unpacked ({error}); download it again.") from None
     if missing:
-        raise InputError(f"{source} lacks {', '.join(missing)}; fetch it again.")
+        raise InputError(f"{source} lacks {', '.join(missing)}; download it again.")
 
 
 def _write(members: tarfile.TarFile, member: tarfile.TarInfo, target: Path, most_bytes: int) -> None:
     content = members.extractfile(member) if member.isreg() else None
     if content is None or member.size > most_bytes:
-        raise tarfile.TarError(f"{member.name} is no file of at most {most_bytes:,} bytes")
+        raise tarfile.TarError(f"{member.name} is not a file of at most {most_bytes:,} bytes")
     with content, atomic_file(target) as temporary, temporary.open("wb") as file:
         shutil.copyfileobj(content, file)

@@ -1,10 +1,13 @@
-"""Examples without a label: they keep their place among the others, with −1 for a label."""
+"""Examples and data sets: inputs, given labels and, where they are known, clean labels.
 
-import dataclasses
+`make_examples` checks data of any usual type and brings them to canonical form. Only audits accept examples
+without a label; they have the label −1.
+"""
+
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,53 +16,63 @@ import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.data.arrays import (
+    Inputs,
     Labels,
+    LazyInputs,
     as_array,
-    as_text,
     canonical_inputs,
     encode_labels,
     find_class_names,
-    is_text,
+    highest_value,
     read_labels,
 )
-from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError
+
+MISSING_LABEL = -1
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Inputs and labels in canonical form; `make_examples` brings anything else to it and checks it."""
+    """Inputs and labels in canonical form, as `make_examples` returns them."""
 
-    inputs: Inputs  # [n, features] float32, or [n, channels, height, width] uint8 or float32
-    labels: Labels  # [n], as given: some of them may be wrong; −1 for one that is missing, which audits allow
+    inputs: Inputs
+    """[n, features] float32, or [n, channels, height, width] uint8 or float32."""
+    labels: Labels
+    """[n] given labels, some of which may be wrong; −1 where a label is missing."""
     class_names: tuple[str, ...]
-    clean_labels: Labels | None = None  # [n]
-    weights: npt.NDArray[np.float32] | None = None  # [n] ≥ 0: how much each example counts in training
-    label_sets: Mapping[str, Labels] = field(default_factory=dict)  # other given labels [n] by name
-    names: Sequence[str] | None = None  # [n] what each example is called where it came from, such as a file
+    clean_labels: Labels | None = None
+    """[n]"""
+    weights: npt.NDArray[np.float32] | None = None
+    """[n] ≥ 0: how much each example counts in training."""
+    label_sets: Mapping[str, Labels] = field(default_factory=dict)
+    """Further given labels [n] by name."""
+    names: Sequence[str] | None = None
+    """[n] names of the examples at their source, such as file names."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def classes(self) -> int:
-        """The number of classes."""
+        """Number of classes."""
         return len(self.class_names)
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of one input: [features] or [channels, height, width]."""
+        """Shape of one input: [features] or [channels, height, width]."""
         return self.inputs.shape[1:]
 
     @property
-    def wrong(self) -> npt.NDArray[np.bool_] | None:
-        """[n], true where the given label is not the clean one; None where clean labels are unknown."""
-        return None if self.clean_labels is None else (self.labels != self.clean_labels) & (self.labels >= 0)
+    def wrong(self) -> Flags | None:
+        """[n], true where the given label differs from the clean one; None if clean labels are unknown."""
+        return None if self.clean_labels is None else (self.labels != self.clean_labels) & is_labelled(self)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the content: equal for equal examples, wherever they were read from."""
+        """Digest of the content, independent of where the examples were read from."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(json.dumps(self.class_names).encode())
         if isinstance(self.inputs, LazyInputs):
@@ -68,7 +81,7 @@ class Examples:
             _add_array(digest, self.inputs)
         _add_array(digest, self.labels)
         _add_array(digest, self.clean_labels)
-        # Only where there are any, so that data without them keep their fingerprint of old.
+        # Only if present, so that data without them keep the fingerprint of earlier versions.
         if self.weights is not None:
             _add_array(digest, self.weights)
         for name in sorted(self.label_sets):
@@ -87,60 +100,60 @@ def _add_array(digest: "hashlib.blake2b", array: npt.NDArray[Any] | None) -> Non
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Examples to train on and, where the data set has one, its official test part."""
+    """Training examples with optional official test and validation parts."""
 
     name: str
     examples: Examples
     test: Examples | None = None
     table: Table | None = None
-    """How rows of a table became inputs, for data that were one: new rows are encoded alike."""
+    """How the rows of a table became inputs, so that new rows are encoded in the same way."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of a RunSpec that the command line takes for these data where the user names none."""
+    """Fields of a RunSpec that the command line uses for these data unless the user sets them."""
     notes: tuple[str, ...] = ()
-    """What reading the data had to tell, such as pictures that were skipped."""
+    """Messages from reading the data, such as pictures that were skipped."""
     validation: Examples | None = None
-    """An official validation part, with labels cleaner than those of the examples, where there is one."""
+    """Official validation part, with cleaner labels than those of the training examples."""
     resize: int | None = None
-    """Side to which pictures from files were scaled before their window was cut: new ones are cut alike."""
+    """Side to which picture files were scaled before they were cropped."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", as_text(self.name))  # it is that of a file, and goes into others
         for part, name in ((self.test, "test"), (self.validation, "validation")):
             if part is not None:
-                self._require_alike(part, name)
+                self._require_same_form(part, name)
 
-    def _require_alike(self, part: Examples, name: str) -> None:
+    def _require_same_form(self, part: Examples, name: str) -> None:
+        train = self.examples
         for what, ours, theirs in (
-            ("input shape", list(self.examples.input_shape), list(part.input_shape)),
-            ("class names", list(self.examples.class_names), list(part.class_names)),
-            ("values", *_scales(self.examples.inputs, part.inputs)),
+            ("input shape", list(train.input_shape), list(part.input_shape)),
+            ("class names", list(train.class_names), list(part.class_names)),
+            ("values", *_ranges(train.inputs, part.inputs)),
         ):
             if ours != theirs:
                 raise InputError(
                     f"{self.name}: the {name} part has {what} {theirs} but the training part {ours}; "
-                    "prepare both parts alike."
+                    "prepare both parts in the same way."
                 )
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the content of all parts and of the table's columns; the name does not count."""
+        """Digest of the content of all parts and of the table's columns; the name does not count."""
         parts = [part.fingerprint if part else "none" for part in (self.examples, self.test)]
         if self.validation is not None:
             parts.append(self.validation.fingerprint)
-        if self.table is not None:  # else a renamed column would find a run that asks for the old one
+        if self.table is not None:  # a run looks its columns up by name, so renaming one changes the data
             parts.append(json.dumps(self.table.to_json()))
         return hashlib.blake2b(":".join(parts).encode(), digest_size=16).hexdigest()
 
 
-def _scales(first: Inputs, second: Inputs) -> tuple[str, str]:
-    """How two sets of pictures are scaled, where one holds bytes and the other fractions of them."""
-    both = (first, second)
+def _ranges(first: Inputs, second: Inputs) -> tuple[str, str]:
+    """The ranges of values of two parts, which differ if one holds bytes and the other fractions."""
     if first.dtype == second.dtype:
-        return "alike", "alike"
-    sizes = [
-        "up to 1" if part.dtype != np.uint8 and highest_value(part) <= 1 else "up to 255" for part in both
-    ]
-    return sizes[0], sizes[1]
+        return "", ""
+    one, other = (
+        "up to 1" if part.dtype != np.uint8 and highest_value(part) <= 1 else "up to 255"
+        for part in (first, second)
+    )
+    return one, other
 
 
 def make_examples(
@@ -154,48 +167,89 @@ def make_examples(
     names: Sequence[str] | None = None,
     source: str = "inputs",
     may_lack_classes: bool = False,
+    keep_unlabelled: bool = False,
 ) -> Examples:
-    """Check inputs and labels [n] of any usual type and bring them to canonical form.
+    """Check inputs and labels of any usual type and bring them to canonical form.
 
-    Labels are numbers 0 … k − 1 or strings; without `class_names`, the classes are those that occur.
-    `source` names the data in messages. `may_lack_classes` is for a test part, which need not have them all.
+    Parameters
+    ----------
+    inputs
+        [n, features], [n, height, width] or pictures with channels first or last; or `LazyInputs`.
+    labels
+        [n] numbers 0 … k−1 or strings.
+    class_names
+        Names of the k classes. By default, the classes are those that occur.
+    clean_labels, weights, label_sets, names
+        As in `Examples`, each with n entries.
+    source
+        Names the data in error messages.
+    may_lack_classes
+        Accept classes without an example, as in a test part.
+    keep_unlabelled
+        Give examples without a label (None, NaN or an empty string) the label −1 instead of raising.
+
+    Returns
+    -------
+    Examples
+        The checked examples.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be used; the message names the row and the remedy.
     """
-    ready_inputs = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, source)
-    given = _labels_for(ready_inputs, labels, source, "label")
+    checked = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, source)
+    count = len(checked)
+    missing = None
+    if keep_unlabelled:
+        labels, missing = fill_labels(labels, source)
+    given = _read_labels(labels, count, source, "label")
     classes = find_class_names(given, source) if class_names is None else _checked_names(class_names, source)
     if len(classes) < 2:
         raise InputError(f"{source}: there is only one class; a classifier needs examples of at least two.")
-    encoded = encode_labels(given, classes, source)
-    if not may_lack_classes:
-        _require_every_class(encoded, classes, source)
-    if clean_labels is not None:
-        clean = _labels_for(ready_inputs, clean_labels, source, "clean label")
-        clean_labels = encode_labels(clean, classes, source, "clean label")
-    others = {
-        name: encode_labels(
-            _labels_for(ready_inputs, other, source, f"{name} label"), classes, source, f"{name} label"
-        )
-        for name, other in (label_sets or {}).items()
-    }
-    return Examples(
-        ready_inputs,
-        encoded,
+
+    def encoded(values: Any, what: str) -> Labels:
+        return encode_labels(_read_labels(values, count, source, what), classes, source, what)
+
+    examples = Examples(
+        checked,
+        encode_labels(given, classes, source),
         classes,
-        clean_labels,
-        _checked_weights(ready_inputs, weights, source),
-        others,
+        None if clean_labels is None else encoded(clean_labels, "clean label"),
+        None if weights is None else _checked_weights(weights, count, source),
+        {name: encoded(values, f"{name} label") for name, values in (label_sets or {}).items()},
         names,
     )
+    if not may_lack_classes:
+        _require_every_class(examples, source)
+    return examples if missing is None else without_labels(examples, missing)
 
 
-def _checked_weights(inputs: Inputs, weights: Any, source: str) -> npt.NDArray[np.float32] | None:
-    if weights is None:
-        return None
+def _read_labels(values: Any, count: int, source: str, what: str) -> npt.NDArray[Any]:
+    array = read_labels(values, source, what)
+    if len(array) != count:
+        raise InputError(
+            f"{source}: there are {count} inputs but {len(array)} {what}s; give one {what} per input."
+        )
+    return array
+
+
+def _checked_names(class_names: Sequence[str], source: str) -> tuple[str, ...]:
+    names = tuple(class_names)
+    if not all(isinstance(name, str) and name for name in names):
+        raise InputError(f"{source}: class_names must be non-empty strings; give one per class.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{source}: class_names has '{twice}' twice; give each class its own name.")
+    return tuple(str(name) for name in names)  # plain strings, not NumPy's
+
+
+def _checked_weights(weights: Any, count: int, source: str) -> npt.NDArray[np.float32]:
     array = as_array(weights, source, "weights")
-    if array.shape != (len(inputs),) or array.dtype.kind not in "biuf":
+    if array.shape != (count,) or array.dtype.kind not in "biuf":
         raise InputError(
             f"{source}: weights have shape {list(array.shape)} and type {array.dtype}; "
-            f"give one number per example, {len(inputs)} in all."
+            f"give one number per example, {count} in all."
         )
     with np.errstate(over="ignore"):
         converted = array.astype(np.float32)
@@ -208,64 +262,35 @@ def _checked_weights(inputs: Inputs, weights: Any, source: str) -> npt.NDArray[n
     return converted
 
 
-def _labels_for(inputs: Inputs, labels: Any, source: str, what: str) -> npt.NDArray[Any]:
-    """Labels as numbers or strings, one for each input."""
-    array = read_labels(labels, source, what)
-    if len(array) != len(inputs):
-        raise InputError(
-            f"{source}: there are {len(inputs)} inputs but {len(array)} {what}s; give one {what} per input."
-        )
-    return array
-
-
-def _checked_names(class_names: Sequence[str], source: str) -> tuple[str, ...]:
-    names = tuple(class_names)
-    if not all(isinstance(name, str) and name for name in names):
-        raise InputError(
-            f"{source}: class_names must be strings with at least one letter; give one per class."
-        )
-    for name in names:
-        if not is_text(name):
-            raise InputError(f"{source}: class name {str(name)!r} is not valid text; rename the class.")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{source}: class_names has '{twice}' twice; give each class its own name.")
-    return tuple(str(name) for name in names)  # plain strings also where NumPy's came in
-
-
-def _require_every_class(labels: Labels, names: tuple[str, ...], source: str) -> None:
-    counts = np.bincount(labels, minlength=len(names))
+def _require_every_class(examples: Examples, source: str) -> None:
+    counts = np.bincount(examples.labels, minlength=examples.classes)
     if not counts.all():
         number = int(np.argmin(counts))
         raise InputError(
-            f"{source}: class {number} ('{names[number]}') has no example; add one or leave it out of the "
-            f"{len(names)} class_names."
+            f"{source}: class {number} ('{examples.class_names[number]}') has no example; add one or leave it "
+            f"out of the {examples.classes} class_names."
         )
 
 
-MISSING_LABEL = -1
-
-Flags = npt.NDArray[np.bool_]
-
-
 def fill_labels(labels: Any, source: str) -> tuple[npt.NDArray[Any], Flags]:
-    """(labels [n], which were missing [n]): None, NaN and empty text are replaced by a label that occurs.
+    """(labels [n], which were missing [n]), with a label that occurs in place of None, NaN and empty text.
 
-    So the labels can be checked and encoded like any others, row by row; `without_labels` takes those that
-    nobody gave away again.
+    The result can be checked like labels without gaps; then `without_labels` restores the gaps.
     """
-    if isinstance(labels, list | tuple):  # NumPy would make strings of ["a", None, 3] without a word
-        labels = pd.Series(list(labels), dtype=object).to_numpy()
+    if isinstance(labels, list | tuple):  # NumPy would turn ["a", None, 3] into strings
+        labels = pd.Series(list(labels), dtype=object)
     if isinstance(labels, pd.Series) and not isinstance(labels.dtype, np.dtype):
         labels = labels.to_numpy(dtype=object)
     found = as_array(labels, source, "labels")
-    if found.ndim != 1:  # which those who encode it say
-        return found, np.zeros(len(found) if found.ndim else 0, bool)
-    missing = np.asarray(pd.isna(found)) if found.dtype.kind in "Of" else np.zeros(len(found), bool)
+    missing = np.zeros(found.shape, bool)
+    if found.ndim != 1:  # reported when the labels are encoded
+        return found, missing
+    if found.dtype.kind in "Of":
+        missing = np.asarray(pd.isna(found))
     if found.dtype.kind in "OU":
         missing = missing | np.array([isinstance(label, str) and not label.strip() for label in found], bool)
     if missing.all():
-        raise InputError(f"{source}: there is no label at all; give examples of at least two classes one.")
+        raise InputError(f"{source}: all labels are missing; label examples of at least two classes.")
     if missing.any():
         found = found.copy()
         found[missing] = found[np.argmin(missing)]
@@ -273,31 +298,31 @@ def fill_labels(labels: Any, source: str) -> tuple[npt.NDArray[Any], Flags]:
 
 
 def without_labels(examples: Examples, missing: Flags) -> Examples:
-    """The examples with −1 for the labels [n] that are missing."""
+    """The examples with −1 in place of the labels that are missing [n]."""
     if not missing.any():
         return examples
-    return dataclasses.replace(examples, labels=np.where(missing, MISSING_LABEL, examples.labels))
+    return replace(examples, labels=np.where(missing, MISSING_LABEL, examples.labels))
 
 
 def is_labelled(examples: Examples) -> Flags:
-    """[n]"""
+    """[n], false where the label is missing."""
     return np.asarray(examples.labels != MISSING_LABEL)
 
 
 def require_labels(examples: Examples, source: str) -> None:
-    """Refuse examples without a label, with one sentence: only an audit knows what to do with them."""
-    there = is_labelled(examples)
-    if not there.all():
+    """Raise InputError if a label is missing: only audits can use such examples."""
+    labelled = is_labelled(examples)
+    if not labelled.all():
         raise InputError(
-            f"{source}: {int((~there).sum())} examples have no label, the first of them in row "
-            f"{int(np.argmin(there))}, and only an audit can use such; label or remove them."
+            f"{source}: {int((~labelled).sum())} examples have no label, the first in row "
+            f"{int(np.argmin(labelled))}, and only an audit can use them; label or remove them."
         )
 
 
 def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
-    """These rows [m] alone, in this order."""
+    """Only these rows [m], in this order."""
     inputs, clean, weights, names = examples.inputs, examples.clean_labels, examples.weights, examples.names
-    return dataclasses.replace(
+    return replace(
         examples,
         inputs=inputs.take(rows.tolist()) if isinstance(inputs, LazyInputs) else inputs[rows],
         labels=examples.labels[rows],

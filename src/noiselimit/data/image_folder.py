@@ -1,25 +1,24 @@
-"""Pictures that nobody has put into class folders: any below a folder, or one file, for a run to judge."""
+"""Folders of pictures: class folders to train on, and unlabelled pictures to predict for."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from noiselimit.data.arrays import Inputs, Labels
 from noiselimit.data.examples import DataSet, Examples, make_examples
-from noiselimit.data.lazy import Inputs
 from noiselimit.data.pictures import (
     MARGIN,
-    BadPictures,
     Cut,
-    Paths,
     PictureFiles,
     check_picture,
-    good_pictures,
+    good_rows,
     read_header,
     require_good_of_each,
+    skip_notes,
 )
 from noiselimit.data.reading import PICTURES, Reading
 from noiselimit.errors import InputError
@@ -28,97 +27,128 @@ ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff")
 TRAIN = "train"
 TEST_NAMES = ("test", "val", "validation")
 """The first of these that is there is the test part, the next one the validation part."""
+STREAM_ABOVE = 2 * 2**30
+"""Decoded pictures of more bytes than this are streamed from their files."""
 
 
 @dataclass(frozen=True, eq=False)
-class Listing:
-    """The pictures of one part: their names below the data's folder, and the number of each one's class."""
+class _Part:
+    """The pictures of one part: paths below the data's folder, and class numbers [n]."""
 
-    paths: Paths
-    labels: npt.NDArray[np.int64]  # [n]
+    paths: Sequence[str]
+    labels: Labels
 
 
 @dataclass(frozen=True, eq=False)
-class Listings:
-    """All parts, and the classes of the training part, sorted by name."""
+class _Measured(_Part):
+    """The pictures of a part whose headers could be read."""
 
-    class_names: tuple[str, ...]
-    train: Listing
-    test: Listing | None = None
-    validation: Listing | None = None
-
-
-def list_class_folders(folder: Path) -> Listings | None:
-    """Class folders in the folder, or in its sub-folders train, test and val; None where there are none.
-
-    A class folder is one with a picture in it or in its own sub-folders; hidden ones do not count.
-    """
-    found = tuple(_class_folders(folder))
-    if not found:
-        return None
-    if set(found) <= set(TEST_NAMES):  # nobody has classes of these names alone
-        raise InputError(
-            f"{folder}: there is {' and '.join(found)} but no {TRAIN}; put pictures to train on there."
-        )
-    root = TRAIN if _is_divided(folder, found) else ""
-    names = tuple(_class_folders(folder / root))
-    for name in names:
-        if not name.isprintable():  # half a surrogate pair, from a name that is not UTF-8, is not either
-            raise InputError(f"{folder / root}: the class folder {name!r} is not named in text; rename it.")
-    train = _list(folder, root, names)
-    if not root:
-        return Listings(names, train)
-    parts = [name for name in TEST_NAMES if name in found]
-    test = _list(folder, parts[0], names) if parts else None
-    validation = _list(folder, parts[1], names) if len(parts) > 1 else None
-    return Listings(names, train, test, validation)
-
-
-def list_pictures(folder: Path, *, test: bool = False) -> Paths | None:
-    """All pictures below the folder, sorted; where there is a folder train of class folders, those there.
-
-    With `test`, those in the test part, None where there is none; no other part is looked at.
-    """
-    found = tuple(_class_folders(folder))
-    part = ""
-    if test:
-        part = next((name for name in TEST_NAMES if name in found), "")
-        if not part:
-            return None
-    elif {TRAIN} < set(found) <= {TRAIN, *TEST_NAMES} and has_class_folders(folder / TRAIN):
-        part = TRAIN
-    return Paths(sorted(os.path.relpath(path, folder) for path in _pictures(folder / part)))
+    sizes: npt.NDArray[np.int64]  # [n, 2]: width and height
+    grey: npt.NDArray[np.bool_]  # [n]
 
 
 def has_class_folders(folder: Path) -> bool:
-    """Whether there are pictures in folders of the folder."""
+    """Whether there are pictures in sub-folders of the folder."""
     return next(_class_folders(folder), None) is not None
 
 
-def _is_divided(folder: Path, found: Collection[str]) -> bool:
-    """Whether these folders of pictures are parts, each with class folders; a class may be named train."""
+def read_image_folder(folder: Path, reading: Reading) -> DataSet:
+    """Pictures in class folders, in memory if they fit, else streamed from their files.
+
+    The class folders are in `folder`, or in its sub-folders train, test and val. A class folder has a picture
+    in it or in its own sub-folders. Hidden folders do not count.
+    """
+    class_names, parts = _list_parts(folder)
+    complaints: list[str] | None = [] if reading.skip_bad_images else None
+    measured = {name: _measure(folder, part, complaints) for name, part in parts.items()}
+    cut = _choose_cut(folder, list(measured.values()), reading.resize)
+    streamed = _too_large(sum(len(part.paths) for part in measured.values()), cut)
+    if streamed and cut.resize:  # room for random crops; in memory, a black border serves for that
+        cut = replace(cut, resize=round(cut.resize * MARGIN))
+    examples: dict[str, Examples] = {}
+    for name, part in measured.items():
+        inputs, rows = _load(PictureFiles(folder, part.paths, cut), streamed, complaints)
+        if name == TRAIN:
+            require_good_of_each(class_names, part.labels[rows], str(folder))
+        examples[name] = make_examples(
+            inputs,
+            part.labels[rows],
+            class_names=class_names,
+            source=str(folder),
+            may_lack_classes=name != TRAIN,
+            names=[part.paths[row] for row in rows],
+        )
+    total = sum(len(part.paths) for part in parts.values())
+    return DataSet(
+        folder.resolve().name,
+        examples[TRAIN],
+        examples.get("test"),
+        validation=examples.get("validation"),
+        notes=(*skip_notes(str(folder), complaints, total), *_validation_note(folder, examples)),
+        resize=cut.resize,
+    )
+
+
+def read_new_pictures(
+    place: Path, shape: tuple[int, ...], resize: int | None, reading: Reading, *, test: bool = False
+) -> tuple[Inputs, Sequence[str], tuple[str, ...]]:
+    """(inputs [n, *shape], names, notes) of one file, or of all pictures below a folder, sorted by name.
+
+    They are cropped as in the run's training: `resize` is the side to which pictures were scaled there.
+    """
+    reading.require_only(PICTURES, str(place))
+    _require_picture_shape(place, shape, reading)
+    folder, paths = _list_new(place, test)
+    complaints: list[str] | None = [] if reading.skip_bad_images else None
+    measured = _measure(folder, _Part(paths, np.zeros(len(paths), np.int64)), complaints)
+    cut, notes = _cut_like(place, shape, resize or reading.resize, measured)
+    inputs, rows = _load(
+        PictureFiles(folder, measured.paths, cut), _too_large(len(measured.paths), cut), complaints
+    )
+    names = [measured.paths[row] for row in rows]
+    return inputs, names, (*skip_notes(str(place), complaints, len(paths)), *notes)
+
+
+# Listing
+
+
+def _list_parts(folder: Path) -> tuple[tuple[str, ...], dict[str, _Part]]:
+    """The sorted class names, and the parts train, test and validation that are there."""
+    found = list(_class_folders(folder))
+    if not found:
+        raise InputError(
+            f"{folder}: there are neither idx files as in MNIST nor class folders of pictures "
+            f"({', '.join(ENDINGS)}); name a folder with one sub-folder per class."
+        )
+    if set(found) <= set(TEST_NAMES):
+        raise InputError(f"{folder}: there is {' and '.join(found)} but no {TRAIN}; add training pictures.")
+    if not _is_divided(folder, found):
+        return tuple(found), {TRAIN: _list_part(folder, "", found)}
+    class_names = list(_class_folders(folder / TRAIN))
+    places = [TRAIN, *(name for name in TEST_NAMES if name in found)]
+    parts = dict(zip((TRAIN, "test", "validation"), places, strict=False))
+    return tuple(class_names), {
+        name: _list_part(folder, place, class_names) for name, place in parts.items()
+    }
+
+
+def _is_divided(folder: Path, found: Sequence[str]) -> bool:
+    """Whether these folders are parts with class folders of their own; a class may also be called train."""
     if TRAIN not in found:
         return False
     others = set(found) - {TRAIN, *TEST_NAMES}
     divided = has_class_folders(folder / TRAIN)
     if divided and others:
         raise InputError(
-            f"{folder}: {TRAIN} has class folders of its own, but beside it is {min(others)}; "
+            f"{folder}: {TRAIN} has class folders of its own, but {min(others)} is beside it; "
             f"leave only {', '.join((TRAIN, *TEST_NAMES))} there."
         )
     if not divided and not others and len(found) > 1:
-        raise InputError(f"{folder / TRAIN}: its pictures are in no class folders; make one for each class.")
+        raise InputError(f"{folder / TRAIN}: its pictures are not in class folders; make one per class.")
     return divided
 
 
-def _class_folders(folder: Path) -> Iterator[str]:
-    """Names of the folders with pictures, sorted."""
-    for entry in sorted(folder.iterdir()):
-        if not entry.name.startswith(".") and entry.is_dir() and next(_pictures(entry), None) is not None:
-            yield entry.name
-
-
-def _list(folder: Path, part: str, class_names: tuple[str, ...]) -> Listing:
+def _list_part(folder: Path, part: str, class_names: Sequence[str]) -> _Part:
     paths: list[str] = []
     labels: list[int] = []
     for name in _class_folders(folder / part):
@@ -127,14 +157,52 @@ def _list(folder: Path, part: str, class_names: tuple[str, ...]) -> Listing:
                 f"{folder / part / name}: the training part has no class '{name}'; "
                 "add pictures of it there, or remove this folder."
             )
-        found = sorted(os.path.relpath(path, folder) for path in _pictures(folder / part / name))
+        found = _sorted_pictures(folder, folder / part / name)
         paths += found
         labels += [class_names.index(name)] * len(found)
-    return Listing(Paths(paths), np.array(labels, np.int64))
+    return _Part(paths, np.array(labels, np.int64))
+
+
+def _list_new(place: Path, test: bool) -> tuple[Path, list[str]]:
+    """The folder, and paths of the pictures to predict for: of the test part, of train, or of everything."""
+    if place.is_file():
+        if test:
+            raise InputError(f"{place}: a picture has no test part; leave out --test.")
+        return place.parent, [place.name]
+    found = list(_class_folders(place))
+    part = ""
+    if test:
+        part = next((name for name in TEST_NAMES if name in found), "")
+        if not part:
+            raise InputError(f"{place}: there is no test part; leave out --test.")
+    elif {TRAIN} < set(found) <= {TRAIN, *TEST_NAMES} and has_class_folders(place / TRAIN):
+        part = TRAIN
+    paths = _sorted_pictures(place, place / part)
+    if not paths:
+        raise InputError(f"{place}: there are no pictures ({', '.join(ENDINGS)}); name another folder.")
+    return place, paths
+
+
+def _class_folders(folder: Path) -> Iterator[str]:
+    """Names of the sub-folders with pictures, sorted."""
+    for entry in sorted(folder.iterdir()):
+        if not entry.name.startswith(".") and entry.is_dir() and next(_pictures(entry), None) is not None:
+            if not entry.name.isprintable():
+                raise InputError(f"{folder}: the folder name {entry.name!r} is not plain text; rename it.")
+            yield entry.name
+
+
+def _sorted_pictures(folder: Path, below: Path) -> list[str]:
+    """Paths relative to `folder` of the pictures in `below`."""
+    paths = sorted(os.path.relpath(path, folder) for path in _pictures(below))
+    for path in paths:
+        if not path.isprintable():
+            raise InputError(f"{folder}: the file name {path!r} is not plain text; rename it.")
+    return paths
 
 
 def _pictures(folder: Path) -> Iterator[str]:
-    """Picture files in the folder and below it, in no order."""
+    """Picture files in the folder and below it, in no order; hidden ones do not count."""
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
@@ -142,180 +210,90 @@ def _pictures(folder: Path) -> Iterator[str]:
                 yield os.path.join(place, name)
 
 
-STREAM_ABOVE = 2 * 2**30
-"""Bytes of decoded pictures that are still held in memory."""
+# Measuring and decoding
 
 
-def read_image_folder(folder: Path, reading: Reading) -> DataSet:
-    """Pictures in class folders, in memory where they fit there, else to be streamed from their files."""
-    listings = list_class_folders(folder)
-    if listings is None:
-        raise InputError(
-            f"{folder}: there are neither idx files as MNIST has them nor class folders of pictures "
-            f"({', '.join(ENDINGS)}); name a folder that has one folder for each class."
-        )
-    listed = {"train": listings.train, "test": listings.test, "validation": listings.validation}
-    measured = {
-        name: measure(folder, part, skip=reading.skip_bad_images) for name, part in listed.items() if part
-    }
-    cut = _choose_cut(folder, list(measured.values()), reading.resize)
-    count = sum(len(part.paths) for part in measured.values())
-    streamed = must_be_streamed(count, cut)
-    if streamed and cut.resize:  # room for the window to move; in memory, black pixels around it serve
-        cut = replace(cut, resize=round(cut.resize * MARGIN))
-    bad = BadPictures()
-    examples: dict[str, Examples] = {}
-    for name, part in measured.items():
-        files = PictureFiles(folder, part.paths, cut)
-        inputs, kept, damaged = decode(files, streamed=streamed, skip=reading.skip_bad_images)
-        bad += part.bad + damaged
-        if name == "train":
-            require_good_of_each(listings.class_names, part.labels[kept], str(folder))
-        examples[name] = make_examples(
-            inputs,
-            part.labels[kept],
-            class_names=listings.class_names,
-            source=str(folder),
-            may_lack_classes=name != "train",
-            names=part.paths.take(kept),
-        )
-    return DataSet(
-        folder.resolve().name,
-        examples["train"],
-        examples.get("test"),
-        validation=examples.get("validation"),
-        notes=(*bad.notes(str(folder)), *_unused(folder, examples)),
-        resize=cut.resize,
-    )
-
-
-def must_be_streamed(count: int, cut: Cut) -> bool:
-    """Whether so many pictures are too large for memory when decoded."""
-    return count * cut.channels * cut.height * cut.width > STREAM_ABOVE
-
-
-def _unused(folder: Path, examples: Mapping[str, Examples]) -> tuple[str, ...]:
-    if "validation" not in examples:
-        return ()
-    return (
-        f"{folder}: the {len(examples['validation'])} pictures for validation choose the epoch only with "
-        "--validation-labels clean; by default a share of the training pictures does.",
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """The pictures of a part whose headers could be read."""
-
-    paths: Paths
-    labels: npt.NDArray[np.int64]  # [n]
-    sizes: npt.NDArray[np.int64]  # [n, 2]: width and height
-    grey: npt.NDArray[np.bool_]  # [n]
-    bad: BadPictures
-
-
-def measure(folder: Path, part: Listing, *, skip: bool) -> Measured:
-    """Size and colour of the pictures, from their headers; bad ones are an error or, to `skip`, left out."""
+def _measure(folder: Path, part: _Part, complaints: list[str] | None) -> _Measured:
+    """Size and colour of the pictures, from their headers."""
     sizes = np.zeros((len(part.paths), 2), np.int64)
     grey = np.zeros(len(part.paths), np.bool_)
 
-    def look(row: int, path: bytes) -> None:
+    def look(row: int, path: str) -> None:
         header = read_header(path)
         sizes[row], grey[row] = (header.width, header.height), header.grey
 
-    kept, bad = good_pictures(folder, part.paths, look, skip=skip)
-    return Measured(part.paths.take(kept), part.labels[kept], sizes[kept], grey[kept], bad)
+    rows = good_rows(folder, part.paths, look, complaints)
+    return _Measured([part.paths[row] for row in rows], part.labels[rows], sizes[rows], grey[rows])
 
 
-def _choose_cut(folder: Path, parts: Iterable[Measured], resize: int | None) -> Cut:
-    """One shape for all parts: that of every picture, or the square that was asked for."""
+def _choose_cut(folder: Path, parts: Sequence[_Measured], resize: int | None) -> Cut:
+    """One shape for all parts: the common size of all pictures, or the square of --resize."""
     channels = 1 if all(part.grey.all() for part in parts) else 3
     if resize is not None:
         return Cut(resize, resize, resize, channels)
-    first = next(iter(parts))
+    first = parts[0]
     width, height = first.sizes[0].tolist()
     for part in parts:
         other = (part.sizes != first.sizes[0]).any(1)
         if other.any():
             row = int(np.argmax(other))
             raise InputError(
-                f"{folder}: {first.paths[0]} has {width} × {height} pixels but {part.paths[row]} "
-                f"{' × '.join(map(str, part.sizes[row]))}; "
-                "bring all to one size, for instance with --resize 64."
+                f"{folder}: {first.paths[0]} has {width} × {height} pixels but {part.paths[row]} has "
+                f"{' × '.join(map(str, part.sizes[row]))}; resize all of them, for instance with --resize 64."
             )
     return Cut(height, width, None, channels)
 
 
-def decode(
-    files: PictureFiles, *, streamed: bool, skip: bool
-) -> tuple[Inputs, npt.NDArray[np.int64], BadPictures]:
-    """The pictures that can be decoded, which rows of `files` these are, and the complaints of the others."""
-    if not streamed:
-        pictures = np.empty(files.shape, np.uint8)
-
-        def put(row: int, path: bytes) -> None:
-            pictures[row] = files.read(row)
-
-        kept, bad = good_pictures(files.folder, files.paths, put, skip=skip)
-        return pictures if len(kept) == len(files) else pictures[kept], kept, BadPictures(bad.complaints)
-    if not skip:  # so many are decoded beforehand only for those who ask for it
-        return files, np.arange(len(files)), BadPictures()
-    kept, bad = good_pictures(files.folder, files.paths, lambda row, path: check_picture(path), skip=True)
-    return files.take(kept.tolist()), kept, BadPictures(bad.complaints)
+def _too_large(count: int, cut: Cut) -> bool:
+    """Whether so many pictures are too large for memory when decoded."""
+    return count * cut.channels * cut.height * cut.width > STREAM_ABOVE
 
 
-def read_new_pictures(
-    place: Path, shape: tuple[int, ...], resize: int | None, reading: Reading, *, test: bool = False
-) -> tuple[Inputs, Paths, tuple[str, ...]]:
-    """(inputs [n, *shape], their names, notes): of one file, or of all pictures below a folder, by name.
+def _load(files: PictureFiles, streamed: bool, complaints: list[str] | None) -> tuple[Inputs, Labels]:
+    """The pictures that can be decoded, and which rows of `files` these are."""
+    if streamed and complaints is None:  # decoding all of them once takes long: only to skip damaged ones
+        return files, np.arange(len(files))
+    if streamed:
+        rows = good_rows(files.folder, files.paths, lambda row, path: check_picture(path), complaints)
+        return files.take(rows.tolist()), rows
+    pictures = np.empty(files.shape, np.uint8)
 
-    They are cut as those of the run's training were: their shorter side is scaled to `resize` if it was then.
-    """
-    reading.require_only(PICTURES, str(place))
-    _require_pictures(place, shape, reading)
-    folder, paths = _listed(place, test)
-    measured = measure(folder, Listing(paths, np.zeros(len(paths), np.int64)), skip=reading.skip_bad_images)
-    cut, notes = _cut_like(place, shape, resize or reading.resize, measured)
-    files = PictureFiles(folder, measured.paths, cut)
-    inputs, kept, damaged = decode(
-        files, streamed=must_be_streamed(len(files), cut), skip=reading.skip_bad_images
+    def decode(row: int, path: str) -> None:
+        pictures[row] = files.read(row)
+
+    rows = good_rows(files.folder, files.paths, decode, complaints)
+    return pictures if len(rows) == len(files) else pictures[rows], rows
+
+
+def _validation_note(folder: Path, examples: Mapping[str, Examples]) -> tuple[str, ...]:
+    if "validation" not in examples:
+        return ()
+    return (
+        f"{folder}: the {len(examples['validation'])} validation pictures choose the epoch only with "
+        "--validation-labels clean; by default a share of the training pictures does.",
     )
-    bad = measured.bad + damaged
-    return inputs, measured.paths.take(kept.tolist()), (*bad.notes(str(place)), *notes)
 
 
-def _require_pictures(place: Path, shape: tuple[int, ...], reading: Reading) -> None:
+# Pictures for a run that is already trained
+
+
+def _require_picture_shape(place: Path, shape: tuple[int, ...], reading: Reading) -> None:
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise InputError(
-            f"{place}: the run was trained on inputs of shape {list(shape)}, which picture files do not "
-            "give; give inputs as in its training."
+            f"{place}: the run was trained on inputs of shape {list(shape)}, not on picture files; "
+            "give inputs of that shape."
         )
     if reading.resize is not None and (reading.resize,) * 2 != shape[1:]:
         raise InputError(
             f"--resize is {reading.resize}, but the run was trained on pictures of {shape[2]} × {shape[1]} "
-            "pixels; leave it out, since new ones are brought to that size anyway."
+            "pixels; leave it out, because new pictures are scaled to that size anyway."
         )
-
-
-def _listed(place: Path, test: bool) -> tuple[Path, Paths]:
-    if place.is_file():
-        if test:
-            raise InputError(f"{place}: a picture has no test part; leave out --test.")
-        return place.parent, Paths([place.name])
-    paths = list_pictures(place, test=test)
-    if paths is None:
-        raise InputError(f"{place}: there is no test part; leave out --test.")
-    if not len(paths):
-        raise InputError(
-            f"{place}: there is no picture in it ({', '.join(ENDINGS)}); name a folder that has some."
-        )
-    return place, paths
 
 
 def _cut_like(
-    place: Path, shape: tuple[int, ...], resize: int | None, measured: Measured
+    place: Path, shape: tuple[int, ...], resize: int | None, measured: _Measured
 ) -> tuple[Cut, tuple[str, ...]]:
-    """(the cut, notes); pictures of another size than a run has that scaled none are scaled with a note."""
+    """(cut, notes). If the run scaled no pictures, those of another size are scaled, with a note."""
     channels, height, width = shape
     if resize is not None:
         return Cut(height, width, resize, channels), ()
@@ -324,10 +302,10 @@ def _cut_like(
         return Cut(height, width, None, channels), ()
     if height != width:
         raise InputError(
-            f"{place}: {measured.paths[int(np.argmax(others))]} does not have the {width} × {height} pixels "
-            "that the run was trained on; bring it to that size."
+            f"{place}: {measured.paths[int(np.argmax(others))]} does not have {width} × {height} pixels, on "
+            "which the run was trained; resize it."
         )
     return Cut(height, width, height, channels), (
-        f"{place}: {others.sum()} of {len(others)} pictures do not have the {width} × {height} pixels that "
-        "the run was trained on; they were scaled by their shorter side, and the middle was taken.",
+        f"{place}: {others.sum()} of {len(others)} pictures do not have {width} × {height} pixels, on which "
+        "the run was trained; their shorter side was scaled and the centre taken.",
     )

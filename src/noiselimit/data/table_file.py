@@ -1,5 +1,6 @@
-"""The column names of a table without its rows, for what can be told before anything large is read."""
+"""Data sets from tables: DataFrames with labels, and CSV, TSV and Parquet files."""
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,8 +17,7 @@ import pyarrow.parquet
 from noiselimit.data.arrays import Labels
 from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
 from noiselimit.data.leakage import by_option, column_notes
-from noiselimit.data.parquet import DAMAGED, read_parquet
-from noiselimit.data.reading import Reading, no_column, require_few_columns, without_ignored
+from noiselimit.data.reading import Reading, require_modest
 from noiselimit.data.tables import (
     MISSING,
     Categorical,
@@ -29,14 +29,16 @@ from noiselimit.data.tables import (
     require_distinct_names,
 )
 from noiselimit.errors import InputError
-from noiselimit.files import name_for_libraries, open_regular, require_regular
 
-MANY = 20
-"""From so many rows on, more classes than half the rows are taken for a mistake."""
+ENDINGS = (".csv", ".tsv", ".parquet")
+MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
+HEADER_BYTES = 2**16  # where the separator is looked for
+QUOTED = re.compile(rb'"[^"]*"')
+NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
 
 
 def is_table(value: Any) -> bool:
-    """A DataFrame whose columns have names; one with numbered columns is a matrix and treated as an array."""
+    """Whether it is a DataFrame with named columns; one with numbered columns is treated as an array."""
     return isinstance(value, pd.DataFrame) and all(isinstance(name, str) for name in value.columns)
 
 
@@ -50,32 +52,49 @@ def frame_data_set(
     weights: Any = None,
     keep_unlabelled: bool = False,
 ) -> DataSet:
-    """Rows with a label [n] each, of any numbers or text: the classes are the distinct labels in order.
+    """A data set from a table of inputs, one row per example.
 
-    The data set's `table` holds how the rows became features. `keep_unlabelled`: rows without a label are
-    kept, with −1 for one.
+    Parameters
+    ----------
+    inputs
+        Columns of numbers or names.
+    labels, clean_labels
+        [n] whole numbers or names. The classes are the distinct labels, sorted.
+    name
+        Name of the data set.
+    source
+        Names the data in error messages.
+    weights
+        [n] numbers ≥ 0.
+    keep_unlabelled
+        Give rows without a label the label −1 instead of raising.
+
+    Returns
+    -------
+    DataSet
+        Its `table` encodes new rows in the same way.
     """
-    given = _column(labels, "label", inputs, source)
-    missing = None
+    given = _as_column(labels, "label", inputs, source)
+    missing = np.zeros(len(given), bool)
     if keep_unlabelled:
         filled, missing = fill_labels(given, f"{source}: column '{given.name}'")
-        given = given if not missing.any() else pd.Series(filled, name=given.name)
+        given = pd.Series(filled, name=given.name) if missing.any() else given
     table = fit_table(inputs, source)
     names, encoded = class_numbers(given, source)
     clean = None
     if clean_labels is not None:
-        clean = _encode(_column(clean_labels, "clean label", inputs, source), names, source)
+        clean = _encode(_as_column(clean_labels, "clean label", inputs, source), names, source)
     if weights is not None:
-        weights = numbers(_column(weights, "weight", inputs, source), source)
+        weights = numbers(_as_column(weights, "weight", inputs, source), source)
     features = table.encode(inputs, source)
     examples = make_examples(
         features, encoded, class_names=names, clean_labels=clean, weights=weights, source=source
     )
-    return DataSet(name, examples if missing is None else without_labels(examples, missing), table=table)
+    return DataSet(name, without_labels(examples, missing), table=table)
 
 
-def _column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
-    """A named column as long as the inputs; its own row numbers, where it has any, do not matter."""
+def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
+    """A named column as long as the inputs; its index is ignored."""
     series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values), name=what)
     if len(series) != len(inputs):
         raise InputError(
@@ -85,12 +104,12 @@ def _column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Se
 
 
 def class_numbers(labels: "pd.Series[Any]", source: str) -> tuple[tuple[str, ...], Labels]:
-    """(class names in numeric or else alphabetic order, labels [n] that number them)."""
+    """(class names in numeric or else alphabetic order, class numbers [n])."""
     codes, texts = _label_texts(labels, source)
     if len(texts) == len(codes) > 1 or (len(codes) >= MANY and 2 * len(texts) > len(codes)):
         raise InputError(
             f"{source}: column '{labels.name}' has {len(texts)} different values in {len(codes)} rows, so it "
-            "holds no classes; name another column of labels."
+            "does not hold classes; name another column of labels."
         )
     if kind_of(labels, source) == "names":
         return tuple(texts), codes
@@ -105,54 +124,42 @@ def _encode(labels: "pd.Series[Any]", names: tuple[str, ...], source: str) -> La
     if encoded.min() < 0:
         row = int(np.argmin(encoded))
         raise InputError(
-            f"{source}: column '{labels.name}' has '{texts[codes[row]]}' in row {row}, which no given label "
-            "is; correct it or remove that row."
+            f"{source}: column '{labels.name}' has '{texts[codes[row]]}' in row {row}, which is not among the "
+            "given labels; correct it or remove that row."
         )
     return encoded
 
 
-def _stripped(codes: npt.NDArray[np.int64], texts: list[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Blanks around a label are a slip of the hand: nobody would see which of two classes is which."""
-    kept = sorted({text.strip() for text in texts})
-    place = {text: number for number, text in enumerate(kept)}
-    return np.array([place[text.strip()] for text in texts], np.int64)[codes], kept
-
-
 def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """(codes [n], distinct texts), none of them empty, without blanks around; numbers must be whole."""
+    """(codes [n], sorted distinct texts), none of them empty; numbers must be whole."""
     is_number = kind_of(labels, source) == "numbers"
-    codes, texts = _stripped(*as_texts(labels))
+    raw_codes, raw_texts = as_texts(labels)
+    # Nobody could tell two classes apart that differ only in the blanks around them.
+    texts = sorted({text.strip() for text in raw_texts})
+    place = {text: number for number, text in enumerate(texts)}
+    codes = np.array([place[text.strip()] for text in raw_texts], np.int64)[raw_codes]
     for code, text in enumerate(texts):
-        no_class = is_number and not text.removeprefix("-").isdecimal()
-        if text != MISSING and not no_class:
-            continue
         row = int(np.argmax(codes == code))
         if text == MISSING:
             raise InputError(
                 f"{source}: column '{labels.name}' has no label in row {row}; fill it in or remove that row."
             )
-        raise InputError(
-            f"{source}: column '{labels.name}' has {text} in row {row}, which is no class; "
-            "give whole numbers or names."
-        )
+        if is_number and not text.removeprefix("-").isdecimal():
+            raise InputError(
+                f"{source}: column '{labels.name}' has {text} in row {row}, which is not a class; "
+                "give whole numbers or names."
+            )
     return codes, texts
 
 
-HEADER_BYTES = 2**16  # where the separator is looked for
-LONGEST_HEADER = 2**24  # where columns are counted
-QUOTED = re.compile(rb'"[^"]*"')
-NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
-
-
 def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noqa: B008 - frozen
-    """The examples in a table: one row each, and a column of labels among those of the inputs.
+    """The examples in a CSV, TSV or Parquet file, one per row.
 
-    Labels are in the column called 'label' where the reading names no other, clean ones likewise in
-    'clean_label' if there is one; weights only where a column is named. Notes tell of columns that had
-    better be left out.
+    Labels are in the column 'label' unless `reading` names another. Notes point out columns that give the
+    label away or only number the rows.
     """
     frame = _read_frame(path)
-    frame, left_out = without_ignored(frame, reading, path)
+    frame, left_out = _without_ignored(frame, reading, path)
     has_clean = reading.clean_label is not None or "clean_label" in frame.columns
     wanted = {
         "label": reading.label or "label",
@@ -162,7 +169,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     names = [name for name in wanted.values() if name is not None]
     for option, name in wanted.items():
         if name is not None and name not in frame.columns:
-            raise no_column(path, option, name, [c for c in frame.columns if c not in names])
+            raise _no_column(path, option, name, [c for c in frame.columns if c not in names])
         if names.count(name or "") > 1:
             raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
     columns = {option: None if name is None else frame.pop(name) for option, name in wanted.items()}
@@ -175,17 +182,16 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
-    notes = (*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
-    del frame, columns
-    _give_back()
-    return replace(data, notes=notes)
+    return replace(
+        data, notes=(*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
+    )
 
 
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
-    """Features [n, features] of the rows, encoded as the run's table was; labels need not be there."""
+    """Features [n, features] of the rows, encoded as the run's table was; labels are not needed."""
     if table is None:
         raise InputError(
-            f"{path}: the run was not trained on a table with named columns; give inputs as in its training."
+            f"{path}: the run was not trained on a table with named columns; give inputs as in training."
         )
     if test:
         raise InputError(f"{path}: a table has no test part; leave out --test.")
@@ -196,112 +202,120 @@ def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArra
     return table.encode(frame, str(path))
 
 
-def _give_back() -> None:
-    """Hand the memory of a file that is done with back to the system: pyarrow would keep all of it."""
-    pyarrow.default_memory_pool().release_unused()
+def _without_ignored(frame: pd.DataFrame, reading: Reading, path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """The columns that are not ignored, and a note on the others."""
+    if not reading.ignore:
+        return frame, []
+    used = {"label": reading.label or "label", "clean-label": reading.clean_label, "weight": reading.weight}
+    others = [name for name in frame.columns if name not in used.values()]
+    for name in reading.ignore:
+        option = next((option for option, column in used.items() if column == name), None)
+        if option is not None:
+            raise InputError(
+                f"{path}: --ignore names '{name}', the column of --{option}; leave it out of --ignore."
+            )
+        if name not in frame.columns:
+            raise _no_column(path, "ignore", name, others)
+    if not set(others) - set(reading.ignore):
+        raise InputError(f"{path}: --ignore leaves no input columns; name fewer.")
+    names = [name for name in frame.columns if name in reading.ignore]
+    return frame.drop(columns=names), [f"{path}: ignored {', '.join(map(repr, names))}."]
+
+
+def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
+    close = difflib.get_close_matches(name, others, n=1)
+    remedy = f"did you mean --{option} {close[0]}?" if close else f"name one with --{option}."
+    shown = ", ".join(others[:20]) + (", …" if len(others) > 20 else "")
+    return InputError(f"{path}: there is no column '{name}' but {shown or 'no other'}; {remedy}")
 
 
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
-    """All columns. In a CSV, those in `text_columns` stay as they are spelled, even where all are numbers."""
+    """All columns. In a CSV, those in `text_columns` stay text even if all of their values are numbers."""
+    content = read_parquet(path) if is_parquet(path) else _read_csv(path, text_columns)
+    require_distinct_names(content.column_names, str(path))
+    # Without pandas' metadata, which would turn named columns into an index. Column by column, so that there
+    # are not two copies of everything at a time.
+    frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True, ignore_metadata=True)
+    return frame
+
+
+def is_parquet(path: Path) -> bool:
+    """By the ending of its name."""
+    return path.suffix.lower() == ".parquet"
+
+
+def read_parquet(path: Path) -> pyarrow.Table:
+    """All rows of a Parquet file; raises InputError if it is damaged or unpacks to far more than its size."""
     try:
-        if path.suffix.lower() == ".parquet":
-            content = _with_index(read_parquet(path))
-        else:
-            content = _read_csv(path, text_columns)
-        require_distinct_names(content.column_names, str(path))
-        # Without pandas' own notes, which would make an index of named columns, and that is no input.
-        # Column by column, so that there are not two copies of everything at a time.
-        frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True, ignore_metadata=True)
-        return frame
+        with pyarrow.parquet.ParquetFile(path) as file:
+            require_modest(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
+            content = _with_index(file.read())
+        content.validate(full=True)  # text in a damaged file may not be UTF-8
+        return content
     except InputError:
         raise
-    except UnicodeDecodeError:
-        raise InputError(
-            f"{path}: the column names are not in UTF-8; save the file in that encoding."
-        ) from None
-    except DAMAGED as error:
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
-        kind = (
-            "a Parquet file"
-            if path.suffix.lower() == ".parquet"
-            else "a table with as many cells in every line"
-        )
-        raise InputError(f"{path}: cannot be read ({reason}); give {kind}.") from None
+    except Exception as error:  # pyarrow raises nearly anything on damaged files
+        raise _unreadable(path, error, "a Parquet file") from None
 
 
 def _with_index(content: pyarrow.Table) -> pyarrow.Table:
-    """With what pandas held as a named index among the columns, and without row numbers that have no name."""
-    notes = content.schema.pandas_metadata
-    for level in notes.get("index_columns", ()) if isinstance(notes, dict) else ():
-        if isinstance(level, dict) and level.get("name"):  # consecutive numbers are not written as a column
-            numbers = range(level["start"], level["stop"], level["step"])[: content.num_rows]
-            content = content.append_column(str(level["name"]), pyarrow.array(numbers, pyarrow.int64()))
-    nameless = [name for name in content.column_names if NAMELESS_INDEX.fullmatch(name)]
-    return content.drop_columns(nameless)
+    """With a named index of pandas among the columns, and without row numbers that have no name."""
+    metadata = content.schema.pandas_metadata
+    for level in metadata.get("index_columns", ()) if isinstance(metadata, dict) else ():
+        if isinstance(level, dict) and level.get("name"):  # a named range, stored only as metadata
+            values = range(level["start"], level["stop"], level["step"])[: content.num_rows]
+            content = content.append_column(str(level["name"]), pyarrow.array(values, pyarrow.int64()))
+    return content.drop_columns([name for name in content.column_names if NAMELESS_INDEX.fullmatch(name)])
 
 
 def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
-    mark = separator(path)
-    require_few_columns(path, _columns(path, mark))
-    require_regular(path)
-    with name_for_libraries(path) as known:
+    try:
         return pyarrow.csv.read_csv(
-            known,
-            read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, messages lack the row
-            parse_options=pyarrow.csv.ParseOptions(delimiter=mark, newlines_in_values=True),
+            path,
+            read_options=pyarrow.csv.ReadOptions(use_threads=False),  # threads lose the row of an error
+            parse_options=pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types={name: pyarrow.string() for name in text_columns},
-                true_values=[],  # else 'true' and 'True' would be one name here and two in a column with more
+                true_values=[],  # else 'true' and 'True' would be one name here and two in other columns
                 false_values=[],
             ),
         )
+    except Exception as error:
+        raise _unreadable(path, error, "a UTF-8 table with as many cells in every line") from None
+
+
+def _unreadable(path: Path, error: Exception, expected: str) -> InputError:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
+    return InputError(f"{path}: cannot be read ({reason}); give {expected}.")
 
 
 def separator(path: Path) -> str:
     """The one of comma, semicolon and tab that occurs most often between the column names."""
     if path.suffix.lower() == ".tsv":
         return "\t"
-    with open_regular(path) as file:
+    with path.open("rb") as file:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
-    unquoted = re.sub(QUOTED, b"", header[0]) if header else b""
+    unquoted = QUOTED.sub(b"", header[0]) if header else b""
     return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))
 
 
-def _columns(path: Path, mark: str) -> int:
-    """How many there are, by the line of their names, which may have line ends in quotes."""
-    with open_regular(path) as file:
-        unquoted = re.sub(QUOTED, b"", file.read(LONGEST_HEADER)).lstrip(b"\r\n")
-    return 1 + next(iter(unquoted.splitlines()), b"").count(mark.encode())
-
-
-ENDINGS = (".csv", ".tsv", ".parquet")
-
-
 def require_label(path: Path, label: str | None) -> None:
-    """Complain if a table lacks its column of labels; whatever else is wrong with it, reading it tells."""
+    """Raise InputError if a table lacks its label column, before anything large is read."""
     wanted, names = label or "label", column_names(path)
     if names is not None and wanted not in names:
-        raise no_column(path, "label", wanted, names)
+        raise _no_column(path, "label", wanted, names)
 
 
 def column_names(path: Path) -> list[str] | None:
-    """None of what is no table, or cannot be read."""
+    """Column names without reading the rows; None if it is not a table or cannot be read."""
     if path.suffix.lower() not in ENDINGS or not path.is_file():
         return None
     try:
-        if path.suffix.lower() == ".parquet":
-            with name_for_libraries(path) as known:
-                schema = pyarrow.parquet.read_schema(known)
-            notes = schema.pandas_metadata
-            levels = notes.get("index_columns", ()) if isinstance(notes, dict) else ()
-            # An index of consecutive numbers is a column too, though only its name is written.
-            return [*schema.names, *(str(level.get("name")) for level in levels if isinstance(level, dict))]
+        if is_parquet(path):
+            return list(_with_index(pyarrow.parquet.read_schema(path).empty_table()).column_names)
         parsing = pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True)
-        with (
-            name_for_libraries(path) as known,
-            pyarrow.csv.open_csv(known, parse_options=parsing) as reader,  # the first block alone
-        ):
+        with pyarrow.csv.open_csv(path, parse_options=parsing) as reader:  # reads the first block only
             return list(reader.schema.names)
     except (pyarrow.ArrowException, OSError, ValueError):
         return None
