@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_breast_cancer, load_wine
 
+from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, Examples, make_examples
-from noiselimit.data.lazy import LazyInputs
 from noiselimit.errors import InputError, number
 from noiselimit.noise import Noise, PairNoise, as_noise
 from noiselimit.randomness import Stream, permutation, uniforms

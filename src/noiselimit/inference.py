@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from noiselimit.data.lazy import Inputs
+from noiselimit.data.arrays import Inputs
 from noiselimit.engine.block_data import evaluation_batch
 from noiselimit.runs.run import Run
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
-from noiselimit.data.lazy import LazyInputs
 from noiselimit.engine.backend import Backend, fast_precision, find_backend, find_device
 from noiselimit.engine.checkpoints import (
     Checkpoints,

@@ -20,7 +20,6 @@ from noiselimit.audit.fixes import Cleaned, write_cleaned
 from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.pictures import Paths
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 
@@ -197,7 +196,7 @@ def test_class_folders_become_a_list(tmp_path: Path) -> None:
     folder.mkdir()
     names = ["cat/1.png", "cat/2, é.png", "dog/1.png"]
     data = DataSet(
-        "pets", make_examples(np.zeros((3, 2)), [0, 0, 1], class_names=["cat", "dog"], names=Paths(names))
+        "pets", make_examples(np.zeros((3, 2)), [0, 0, 1], class_names=["cat", "dog"], names=names)
     )
     audit = flagging([0, 0, 1], [0, 1, 1], [0, 1, 0])
     target = tmp_path / "list.csv"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from noiselimit.data.cifar10n import holds_cifar10n
 
 from noiselimit.data import cifar10n as module
 from noiselimit.data.catalogue import load_data
-from noiselimit.data.cifar10n import holds_cifar10n
 from noiselimit.errors import InputError
 
 KEYS = ("aggre_label", "random_label1", "random_label2", "random_label3", "worse_label")

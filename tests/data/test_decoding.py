@@ -12,7 +12,7 @@ from PIL import Image
 
 from noiselimit.data import pictures as bombs
 from noiselimit.data import pictures as decoding
-from noiselimit.data.lazy import View
+from noiselimit.data.arrays import View
 from noiselimit.data.pictures import Cut, Header, check_picture, read_header, read_picture
 from noiselimit.engine import augmentation
 from noiselimit.errors import InputError

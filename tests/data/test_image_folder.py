@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from noiselimit.data import image_folder
+from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.data.catalogue import load_data, load_inputs
-from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.data.pictures import PictureFiles
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from noiselimit.data import pictures
-from noiselimit.data.lazy import LazyInputs, View
+from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.data.pictures import Cut, Paths, PictureFiles, file_sizes, for_each
 from noiselimit.errors import InputError
 

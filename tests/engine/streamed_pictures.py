@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from noiselimit.data.lazy import LazyInputs, View
+from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.draws import stream_keys
 from noiselimit.engine.augmentation import AUGMENTATIONS, cut, draw_views
 from noiselimit.randomness import Stream

@@ -14,8 +14,8 @@ import pytest
 import torch
 from PIL import Image
 
-from noiselimit.data.lazy import View
-from noiselimit.data.pictures import Cut, Paths, PictureFiles
+from noiselimit.data.arrays import View
+from noiselimit.data.pictures import Cut, PictureFiles
 from noiselimit.engine import stream
 from noiselimit.engine.stream import AHEAD, PictureStream, main_module_hidden
 from noiselimit.errors import InputError
@@ -36,7 +36,7 @@ def files(tmp_path_factory) -> PictureFiles:
         pixels = generator.integers(0, 256, size=(18, 24, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(folder / f"{row}.jpg")
     (folder / "40.jpg").write_bytes(b"no picture")
-    return PictureFiles(folder, Paths(f"{row}.jpg" for row in range(41)), Cut(12, 12, 14))
+    return PictureFiles(folder, [f"{row}.jpg" for row in range(41)], Cut(12, 12, 14))
 
 
 def live_workers() -> int:
@@ -149,12 +149,11 @@ import sys
 from pathlib import Path
 from noiselimit.engine.stream import PictureStream
 from noiselimit.data.pictures import Cut
-from noiselimit.data.lazy import View
-from noiselimit.data.pictures import Paths
+from noiselimit.data.arrays import View
 from noiselimit.data.pictures import PictureFiles
 
 print("ran")
-files = PictureFiles(Path(sys.argv[1]), Paths(["0.jpg"]), Cut(12, 12, 14))
+files = PictureFiles(Path(sys.argv[1]), ["0.jpg"], Cut(12, 12, 14))
 for batch in PictureStream(files, 1).batches([[(0, View())]]):
     print(tuple(batch.shape))
 """

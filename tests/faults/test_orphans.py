@@ -15,11 +15,10 @@ import sys
 from pathlib import Path
 from noiselimit.engine.stream import PictureStream
 from noiselimit.data.pictures import Cut
-from noiselimit.data.lazy import View
-from noiselimit.data.pictures import Paths
+from noiselimit.data.arrays import View
 from noiselimit.data.pictures import PictureFiles
 
-files = PictureFiles(Path.cwd(), Paths(["0.jpg"]), Cut(12, 12, 14))
+files = PictureFiles(Path.cwd(), ["0.jpg"], Cut(12, 12, 14))
 requests = ([(0, View())] for _ in range(1000))
 for batch in PictureStream(files, 2).batches(requests):
     print("ready", flush=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from noiselimit.data.cifar10n import read_cifar10n
 from samples import AUDIT
 
 from noiselimit.cli.audit import is_noted
 from noiselimit.cli.main import run as command
 from noiselimit.data.catalogue import FILE_FORMATS
 from noiselimit.data.cifar import CIFAR10, read_cifar
-from noiselimit.data.cifar10n import read_cifar10n
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.image_folder import read_image_folder
 from noiselimit.data.mnist import read_idx_folder

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import make_examples
-from noiselimit.data.lazy import LazyInputs
 from noiselimit.noise import InstanceNoise
 from noiselimit.noise import instance as projection_module
 from noiselimit.noise.instance import flip_probabilities, project, random_directions, standardisation

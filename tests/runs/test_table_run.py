@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from noiselimit import InputError, RunSpec, load_run, train
+from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.data.catalogue import load_data, load_inputs
-from noiselimit.data.lazy import LazyInputs, View
 from noiselimit.runs.run import Run
 
 COLOURS = ["grün", "", "blau"]

@@ -22,7 +22,7 @@ from noiselimit.audit.folder import to_class_names
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.quality import Flags, Labels
 from noiselimit.data.examples import DataSet
-from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS, UNREADABLE, read_member
+from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS, read_npy
 from noiselimit.data.table_file import separator
 from noiselimit.errors import InputError, unknown
 from noiselimit.files import atomic_file, name_for_libraries, open_regular
@@ -221,7 +221,7 @@ def clean_npz(source: Path, target: Path, fixes: Fixes, label: str) -> None:
                         np.lib.format.write_array(into, changed, allow_pickle=False)
     except InputError:
         raise
-    except UNREADABLE as error:
+    except Exception as error:  # zipfile raises nearly anything on damaged files
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(f"{source}: cannot be copied ({reason}); write it with numpy.savez.") from None
 
@@ -249,8 +249,9 @@ def _changed(
 
 def _read(archive: zipfile.ZipFile, member: str, source: Path) -> npt.NDArray[Any]:
     try:
-        return read_member(archive, member)
-    except UNREADABLE as error:
+        with archive.open(member) as content:
+            return read_npy(content)
+    except Exception as error:
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(
             f"{source}: array '{member.removesuffix('.npy')}' cannot be read ({reason}); "

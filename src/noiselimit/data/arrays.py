@@ -1,6 +1,6 @@
 """Inputs and labels in canonical form.
 
-Inputs are an array in memory or `LazyInputs`, which decode pictures on demand. Labels are int64 class numbers.
+Inputs are an array in memory or `LazyInputs`, which decode pictures on demand. Labels are class numbers.
 """
 
 from abc import ABC, abstractmethod

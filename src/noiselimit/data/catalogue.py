@@ -105,7 +105,7 @@ def load_data(
     Parameters
     ----------
     name_or_path
-        A key of `DATA_SETS`; a folder of class folders or of idx files; or a .npz, .csv, .tsv or .parquet file.
+        A key of `DATA_SETS`; a folder of class folders or idx files; a .npz, .csv, .tsv or .parquet file.
     data_dir
         Folder of the named data sets. Default: the environment variable NOISELIMIT_DATA.
     download
@@ -265,8 +265,8 @@ def as_data_set(value: Any) -> DataSet:
     Parameters
     ----------
     value
-        A DataSet, Examples, a tuple (X, y), or a map-style torch Dataset of pairs (x, y). X may be a DataFrame;
-        if its columns have names, they may hold text as well as numbers.
+        A DataSet, Examples, a tuple (X, y), or a map-style torch Dataset of pairs (x, y). X may be a
+        DataFrame; if its columns have names, they may hold text as well as numbers.
 
     Returns
     -------
@@ -281,7 +281,7 @@ def as_data_set(value: Any) -> DataSet:
         if is_table(value[0]):
             return frame_data_set(*value)
         return DataSet("arrays", make_examples(*value, source="arrays"))
-    # A Dataset is recognised by what it offers, so that torch is not imported. Arrays and frames have a shape.
+    # Recognise a Dataset without importing torch. Arrays and frames have a shape.
     indexable = hasattr(value, "__len__") and hasattr(value, "__getitem__")
     if indexable and not hasattr(value, "shape") and not isinstance(value, Mapping | str | bytes):
         return DataSet(type(value).__name__, _collect(value))

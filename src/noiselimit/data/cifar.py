@@ -16,9 +16,8 @@ from noiselimit.data.npz import read_arrays
 from noiselimit.data.reading import require_modest
 from noiselimit.errors import InputError
 
-CIFAR10_NAMES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
-CIFAR100_NAMES = tuple(
-    """
+_TEN = "airplane automobile bird cat deer dog frog horse ship truck"
+_HUNDRED = """
 apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can
 castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin
 elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard
@@ -26,14 +25,13 @@ lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid
 pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark
 shrew skunk skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone
 television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
-""".split()
-)
+"""
 PICTURE = (3, 32, 32)
 PICTURE_BYTES = 3 * 32 * 32
 DEFAULTS = {"network": "resnet-34", "augmentation": "flip-crop"}
 MOST_BYTES = 256 * 2**20  # the archives have 170 MB, and CIFAR-100's training file 154 MB
 MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)  # the authors' page, which publishes the MD5 sums
-REMEDY = "unpack the archive in a folder yourself and name it with --data-dir."
+HINT = "unpack the archive in a folder yourself and name it with --data-dir."
 
 Batch = tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]
 """Pictures [n, 3, 32, 32] and labels [n]."""
@@ -63,7 +61,7 @@ class Cifar:
 
 CIFAR10 = Cifar(
     "cifar10",
-    CIFAR10_NAMES,
+    tuple(_TEN.split()),
     tuple(f"data_batch_{number}" for number in range(1, 6)),
     "test_batch",
     "cifar-10-batches-bin",
@@ -74,7 +72,7 @@ CIFAR10 = Cifar(
     "labels",
     "label_names",
     Published(
-        "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", MIRRORS, MOST_BYTES, "CIFAR-10", REMEDY
+        "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", MIRRORS, MOST_BYTES, "CIFAR-10", HINT
     ),
     {
         "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
@@ -87,7 +85,7 @@ CIFAR10 = Cifar(
 )
 CIFAR100 = Cifar(
     "cifar100",
-    CIFAR100_NAMES,
+    tuple(_HUNDRED.split()),
     ("train",),
     "test",
     "cifar-100-binary",
@@ -98,7 +96,12 @@ CIFAR100 = Cifar(
     "fine_labels",
     "fine_label_names",
     Published(
-        "cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8", MIRRORS, MOST_BYTES, "CIFAR-100", REMEDY
+        "cifar-100-binary.tar.gz",
+        "03b5dce01913d631647c71ecec9e9cb8",
+        MIRRORS,
+        MOST_BYTES,
+        "CIFAR-100",
+        HINT,
     ),
     {"train.bin": "6172c7755cfe09b2fe270c85cebc1b15", "test.bin": "4499cfba6c016c1be1438163640a0898"},
 )
@@ -191,7 +194,7 @@ def _read_binary(path: Path, label_bytes: int) -> Batch:
     count, rest = divmod(len(content), size)
     if rest or not count:
         raise InputError(
-            f"{path}: record {count} has {rest} bytes instead of {size}, so the file is cut off or of another "
+            f"{path}: record {count} has {rest} bytes instead of {size}, so it is cut off or of another "
             "kind; download it again."
         )
     records = content.reshape(count, size)
@@ -215,7 +218,7 @@ def _read_python(path: Path, cifar: Cifar) -> Batch:
 
 
 class ArrayUnpickler(pickle.Unpickler):
-    """Reads only arrays of NumPy and Python's plain values; nothing that a file names is imported or called."""
+    """Reads NumPy's arrays and plain values; nothing else that a file names is imported or called."""
 
     ALLOWED = (
         ("numpy.core.multiarray", "_reconstruct"),

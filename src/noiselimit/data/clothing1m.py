@@ -1,6 +1,6 @@
 """Clothing1M: a million pictures from web shops, of whose labels about a third are wrong.
 
-The authors (Xiao et al. 2015) hand it out on request: text lists of keys, which are paths of pictures, lists of
+The authors (Xiao et al. 2015) hand it out on request: lists of keys, which are paths of pictures, lists of
 keys with labels, and the folder `images`. The lists may also be in the sub-folder `annotations`.
 """
 
@@ -122,7 +122,7 @@ class _Lists:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise InputError(
-                f"{path}: this file of Clothing1M cannot be read ({reason}); unpack it beside the other lists."
+                f"{path}: this list of Clothing1M cannot be read ({reason}); unpack it beside the others."
             ) from None
 
     def labels(self, name: str, classes: int) -> dict[str, int]:

@@ -267,8 +267,8 @@ def _require_every_class(examples: Examples, source: str) -> None:
     if not counts.all():
         number = int(np.argmin(counts))
         raise InputError(
-            f"{source}: class {number} ('{examples.class_names[number]}') has no example; add one or leave it "
-            f"out of the {examples.classes} class_names."
+            f"{source}: class {number} ('{examples.class_names[number]}') has no example; add one or leave "
+            f"it out of the {examples.classes} class_names."
         )
 
 

@@ -127,9 +127,7 @@ def _list_parts(folder: Path) -> tuple[tuple[str, ...], dict[str, _Part]]:
     class_names = list(_class_folders(folder / TRAIN))
     places = [TRAIN, *(name for name in TEST_NAMES if name in found)]
     parts = dict(zip((TRAIN, "test", "validation"), places, strict=False))
-    return tuple(class_names), {
-        name: _list_part(folder, place, class_names) for name, place in parts.items()
-    }
+    return tuple(class_names), {name: _list_part(folder, place, class_names) for name, place in parts.items()}
 
 
 def _is_divided(folder: Path, found: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -111,9 +111,10 @@ def read_idx(path: Path) -> npt.NDArray[Any]:
         raise InputError(f"{path}: cannot be read ({error.strerror}); name a readable idx file.") from None
 
 
-def _read_array(stream: IO[bytes], path: Path) -> npt.NDArray[Any]:
+def _read_array(stream: BinaryIO | gzip.GzipFile, path: Path) -> npt.NDArray[Any]:
     magic = stream.read(4)
-    if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in TYPES or not 1 <= magic[3] <= MOST_DIMENSIONS:
+    known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in TYPES
+    if not known or not 1 <= magic[3] <= MOST_DIMENSIONS:
         raise InputError(f"{path}: this is not an idx file; name one in MNIST's format.")
     sizes = stream.read(4 * magic[3])
     if len(sizes) < 4 * magic[3]:

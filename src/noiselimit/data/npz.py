@@ -4,7 +4,8 @@ Optional arrays: class_names; clean_labels; weights; labels_NAME, further labels
 become the label set NAME; test_inputs and test_labels (or X_test and y_test) with test_clean_labels.
 """
 
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.npyio import NpzFile
 
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
@@ -62,7 +62,7 @@ def read_npz_inputs(path: Path, *, test: bool = False) -> npt.NDArray[Any]:
 def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     """All arrays of an archive by name."""
     with _open(path) as archive:
-        return {name: archive.require(name) for name in archive.file.files}
+        return {name: archive.require(name) for name in archive.members}
 
 
 def read_npy(file: IO[bytes]) -> npt.NDArray[Any]:
@@ -81,17 +81,19 @@ class _Archive:
     """An open archive. Each array is read on request, under the first of its names that is there."""
 
     path: Path
-    file: NpzFile
+    file: zipfile.ZipFile
+    members: Mapping[str, zipfile.ZipInfo]
+    """By the names of their arrays."""
 
     def has(self, *names: str) -> bool:
-        return any(name in self.file.files for name in names)
+        return any(name in self.members for name in names)
 
     def find(self, *names: str) -> npt.NDArray[Any] | None:
         return self.require(*names) if self.has(*names) else None
 
     def label_sets(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays labels_NAME by their NAME."""
-        names = [name for name in self.file.files if name.startswith(LABEL_SET) and name != LABEL_SET]
+        names = [name for name in self.members if name.startswith(LABEL_SET) and name != LABEL_SET]
         return {name.removeprefix(LABEL_SET): self.require(name) for name in names}
 
     def require(self, *names: str) -> npt.NDArray[Any]:
@@ -99,11 +101,10 @@ class _Archive:
         if name is None:
             raise InputError(
                 f"{self.path}: there is no array '{names[0]}' (or '{names[-1]}') but "
-                f"{', '.join(self.file.files) or 'nothing'}; rename the arrays."
+                f"{', '.join(self.members) or 'nothing'}; rename the arrays."
             )
         try:
-            members = self.file.zip.namelist()
-            with self.file.zip.open(name if name in members else f"{name}.npy") as member:
+            with self.file.open(self.members[name]) as member:
                 return read_npy(member)
         except Exception as error:
             raise InputError(
@@ -115,16 +116,15 @@ class _Archive:
 @contextmanager
 def _open(path: Path) -> Iterator[_Archive]:
     try:
-        archive = np.load(path, allow_pickle=False)
+        file = zipfile.ZipFile(path)
     except Exception as error:
         raise InputError(
             f"{path}: cannot be read as a NumPy archive ({_reason(error)}); write one with numpy.savez."
         ) from None
-    if not isinstance(archive, NpzFile):
-        raise InputError(f"{path}: this is a single array; save inputs and labels with numpy.savez.")
-    with archive:
-        require_modest(path, sum(info.file_size for info in archive.zip.infolist()))
-        yield _Archive(path, archive)
+    with file:
+        members = file.infolist()
+        require_modest(path, sum(info.file_size for info in members))
+        yield _Archive(path, file, {info.filename.removesuffix(".npy"): info for info in members})
 
 
 def _reason(error: Exception) -> str:

@@ -111,7 +111,7 @@ def read_header(path: str | Path) -> Header:
 
 
 def check_picture(path: str | Path) -> None:
-    """Decode all of it. JPEGs are decoded at an eighth of their size: half the time, but every byte is read."""
+    """Decode all of it. A JPEG is decoded at an eighth of its size: half the time, but every byte is read."""
     with _opened(path) as image:
         image.draft(None, (1, 1))
         _plain(image, "RGB")
@@ -271,6 +271,6 @@ def require_good_of_each(class_names: Sequence[str], labels: Labels, source: str
     counts = np.bincount(labels, minlength=len(class_names))
     if not counts.all():
         raise InputError(
-            f"{source}: all pictures of class '{class_names[int(np.argmin(counts))]}' are missing or damaged; "
-            "restore some, or remove the class from the data."
+            f"{source}: no picture of class '{class_names[int(np.argmin(counts))]}' can be read; "
+            "restore some, or remove the class."
         )

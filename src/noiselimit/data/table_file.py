@@ -124,8 +124,8 @@ def _encode(labels: "pd.Series[Any]", names: tuple[str, ...], source: str) -> La
     if encoded.min() < 0:
         row = int(np.argmin(encoded))
         raise InputError(
-            f"{source}: column '{labels.name}' has '{texts[codes[row]]}' in row {row}, which is not among the "
-            "given labels; correct it or remove that row."
+            f"{source}: column '{labels.name}' has '{texts[codes[row]]}' in row {row}, which is no given "
+            "label; correct it or remove that row."
         )
     return encoded
 
@@ -182,9 +182,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
-    return replace(
-        data, notes=(*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
-    )
+    return replace(data, notes=(*left_out, *column_notes(frame, data.examples.labels, str(path), by_option)))
 
 
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:

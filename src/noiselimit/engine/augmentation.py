@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from noiselimit.data.lazy import PADDING, View
+from noiselimit.data.arrays import PADDING, View
 from noiselimit.draws import words_at
 
 
@@ -35,7 +35,7 @@ AUGMENTATIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """What was drawn for [K, B] places: `noiselimit.data.lazy.View` for many at once."""
+    """What was drawn for [K, B] places: `noiselimit.data.arrays.View` for many at once."""
 
     flip: Tensor
     """bool [K, B]."""

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from noiselimit.data.arrays import PADDING, LazyInputs, View
 from noiselimit.data.examples import DataSet, Examples
-from noiselimit.data.lazy import PADDING, LazyInputs, View
 from noiselimit.engine.augmentation import Views, cut
 from noiselimit.engine.preparation import PreparedRun, truest_labels
 from noiselimit.engine.stream import PictureStream

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import DataSet
-from noiselimit.data.lazy import LazyInputs
 from noiselimit.engine.backend import Backend, with_fallback
 from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import DeviceInputs, block_data

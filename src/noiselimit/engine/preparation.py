@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from noiselimit.data.arrays import Inputs, LazyInputs
 from noiselimit.data.examples import DataSet, Examples
-from noiselimit.data.lazy import Inputs, LazyInputs
 from noiselimit.errors import InputError
 from noiselimit.information import entropy_of_posteriors
 from noiselimit.noise import NoNoise

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from noiselimit.data.lazy import LazyInputs, View
+from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
 

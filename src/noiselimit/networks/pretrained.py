@@ -9,7 +9,6 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
-from noiselimit.data.arrays import as_text
 from noiselimit.errors import InputError
 from noiselimit.files import read_bytes
 from noiselimit.networks.network import HEADS, without_draws
@@ -68,7 +67,7 @@ def read_weights_file(path: str | Path) -> WeightsFile:
         raise InputError(
             f"{path} is damaged or not a safetensors file: write it with safetensors.torch.save_file."
         ) from None
-    return WeightsFile(as_text(path.name), hashlib.sha256(content).hexdigest(), tensors)
+    return WeightsFile(path.name, hashlib.sha256(content).hexdigest(), tensors)
 
 
 def with_pretrained(state: Mapping[str, Tensor], weights: WeightsFile) -> dict[str, Tensor]:

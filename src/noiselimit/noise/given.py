@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.arrays import Labels, as_text, encode_labels, read_labels
+from noiselimit.data.arrays import Labels, encode_labels, read_labels
 from noiselimit.data.examples import Examples
 from noiselimit.data.npz import read_npy
 from noiselimit.errors import InputError, unknown
@@ -27,8 +26,8 @@ def read_label_file(path: Path) -> npt.NDArray[Any] | list[str]:
     try:
         match path.suffix.lower():
             case ".npy":
-                with open_regular(path) as file:
-                    return read_npy(file, os.fstat(file.fileno()).st_size)
+                with path.open("rb") as file:
+                    return read_npy(file)
             case ".txt":
                 with _text(path) as text:
                     return [line.strip() for line in text.read().splitlines() if line.strip()]
@@ -108,7 +107,7 @@ class GivenNoise(Noise):
         """From the name of a label set, or from a path with a folder or an ending of a label file."""
         path = Path(text)
         if path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
-            return cls.from_labels(read_label_file(path), as_text(path.name))
+            return cls.from_labels(read_label_file(path), path.name)
         return cls(text.strip())
 
     @classmethod

@@ -8,9 +8,8 @@ from typing import ClassVar, final
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.arrays import Labels
+from noiselimit.data.arrays import Inputs, Labels
 from noiselimit.data.examples import Examples
-from noiselimit.data.lazy import Inputs
 from noiselimit.noise.base import Matrix, ProbabilityNoise, no_transition
 from noiselimit.randomness import Stream, uniforms
 

@@ -1,7 +1,6 @@
 """Noise by any transition matrix, given in Python or in a file."""
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from noiselimit.data.npz import read_npy
 from noiselimit.errors import InputError
-from noiselimit.files import open_regular, read_small_text
+from noiselimit.files import read_small_text
 from noiselimit.noise.base import ClassNoise, Matrix
 
 TOLERANCE = 1e-6  # of a row's sum, for each class: more than rounding to six digits can amount to
@@ -98,8 +97,8 @@ def read_rows(path: Path) -> Any:
     try:
         match path.suffix.lower():
             case ".npy":
-                with open_regular(path) as file:
-                    return read_npy(file, os.fstat(file.fileno()).st_size)
+                with path.open("rb") as file:
+                    return read_npy(file)
             case ".csv" | ".txt":
                 return _parse_text(read_small_text(path))
             case ".json":

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
-from noiselimit.data.lazy import highest_value
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report import Report, RunLine, Suspect, result_sentence

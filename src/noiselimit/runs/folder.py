@@ -13,7 +13,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from noiselimit.data.parquet import DAMAGED, read_parquet
+from noiselimit.data.table_file import read_parquet
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError
 from noiselimit.files import (
@@ -232,7 +232,7 @@ def read_outputs(folder: Path, classes: int) -> pd.DataFrame:
     path = folder / "outputs.parquet"
     try:
         frame = checked_outputs(read_parquet(path), classes)
-    except DAMAGED as error:  # the sentences of an InputError, which is among them, are of no help here
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
         raise _unreadable(path, error) from None
     if frame is None:
         raise _altered(path)

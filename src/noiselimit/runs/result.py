@@ -11,8 +11,8 @@ import pandas as pd
 import safetensors
 import safetensors.numpy
 
+from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
-from noiselimit.data.lazy import highest_value
 from noiselimit.engine.evaluation import is_averaged
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import Record, RunResult, Scores

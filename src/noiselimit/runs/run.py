@@ -13,8 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from noiselimit.data.arrays import canonical_inputs
-from noiselimit.data.lazy import Inputs, LazyInputs, highest_value
+from noiselimit.data.arrays import Inputs, LazyInputs, canonical_inputs, highest_value
 from noiselimit.data.tables import Table
 from noiselimit.engine.block_data import evaluation_batch
 from noiselimit.engine.rows import State

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from noiselimit.data.lazy import PADDING
+from noiselimit.data.arrays import PADDING
 from noiselimit.draws import stream_keys
 from noiselimit.engine.augmentation import AUGMENTATIONS, cut, draw_views
 from noiselimit.engine.kernels.pictures import make_pictures
