@@ -159,7 +159,7 @@ def test_a_terminal_sees_shades(monkeypatch, capsys):
         (("--data", "digits", "--noise", "none", "--seed", "x"), ("'--seed'", "noiselimit noise --help")),
         (("--data", "digits", "--noise", "none,"), ("--noise is 'none,'", "commas")),
         (("--data", "digits", "--noise", "par:0.4"), ("noise 'par'", "'pair'")),
-        (("--data", "digits", "--noise", "pair:0.4"), ("no class 'bird'", "'pair:0>1:0.4'")),
+        (("--data", "digits", "--noise", "pair:0.4"), ("CIFAR-10", "'pair:0>1:0.4'")),
         (("--data", "digits", "--noise", "pair:3>55:0.4"), ("'55'", "did you mean '5'")),
         (("--data", "digits", "--noise", "given:worst"), ("'given:worst'", "cifar10n", "given:FILE")),
         (("--data", "digits", "--noise", "given:no.csv"), ("no.csv", "No such file")),

@@ -1,4 +1,4 @@
-"""Labels that were made elsewhere: a label set of the data, or a file."""
+"""Given labels: a label set of the data, or a file."""
 
 import json
 
@@ -27,17 +27,9 @@ def test_a_label_set():
     assert np.array_equal(examples.label_sets["worst"], NOISY)
 
 
-def test_clean_labels_that_are_known_stay():
+def test_known_clean_labels_stay():
     examples = animals(clean_labels=CLEAN[::-1].copy(), label_sets={"worst": NOISY})
     assert np.array_equal(GivenNoise("worst").apply(examples, 0).clean_labels, CLEAN[::-1])
-
-
-def write(path, content):
-    if isinstance(content, np.ndarray):
-        np.save(path, content)
-    else:
-        path.write_text(content, encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize(
@@ -55,40 +47,35 @@ def write(path, content):
     ],
 )
 def test_a_file(tmp_path, name, content):
-    noise = parse_noise(f"given:{write(tmp_path / name, content)}")
+    path = tmp_path / name
+    np.save(path, content) if isinstance(content, np.ndarray) else path.write_text(content, "utf-8")
+    noise, again = parse_noise(f"given:{path}"), parse_noise(f"given:{path}")
     assert np.array_equal(noise.draw(animals(), 0), NOISY)
-    again = parse_noise(f"given:{tmp_path / name}")
     assert noise == again
     assert hash(noise) == hash(again)
     assert noise_from_json(json.loads(json.dumps(noise_to_json(noise)))) == noise
 
 
 @pytest.mark.parametrize("kind", [int, str])
-def test_numbers_are_names_where_classes_are_called_so_in_whatever_file_they_are(tmp_path, kind):
+def test_numbers_are_names_if_the_classes_are_called_so(kind):
     examples = make_examples(np.zeros((4, 1)), [0, 1, 2, 0], class_names=["1", "2", "3"])
 
     def drawn(*labels):
-        if kind is int:
-            path = write(tmp_path / "labels.NPY.npy", np.array(labels))
-        else:
-            path = write(tmp_path / "labels.TXT", "\n".join(map(str, labels)))
-        return parse_noise(f"given:{path}").draw(examples, 0).tolist()
+        return GivenNoise.from_labels([kind(label) for label in labels]).draw(examples, 0).tolist()
 
     assert drawn(3, 1, 2, 2) == [2, 0, 1, 1]
-    assert drawn(3, 3, 3, 1) == [2, 2, 2, 0]
     assert drawn(0, 1, 2, 2) == [0, 1, 2, 2]
-    with pytest.raises(
-        InputError, match=r"labels may be names of classes or their numbers from 0, which differ"
-    ):
+    with pytest.raises(InputError, match="differ"):
         drawn(1, 1, 2, 2)
-    with pytest.raises(InputError, match="label in row 2 is 4, which is none of the 3 classes"):
+    with pytest.raises(InputError, match="row 2 is 4"):
         drawn(1, 2, 4, 3)
 
 
-def test_where_names_are_the_numbers_both_ways_are_one():
+@pytest.mark.parametrize("kind", [int, str])
+def test_names_that_are_the_numbers(kind):
     examples = make_examples(np.zeros((3, 1)), [0, 1, 2])
-    assert GivenNoise.from_labels([1, 1, 2]).draw(examples, 0).tolist() == [1, 1, 2]
-    assert GivenNoise.from_labels(["1", "1", "2"]).draw(examples, 0).tolist() == [1, 1, 2]
+    labels = [kind(label) for label in (1, 1, 2)]
+    assert GivenNoise.from_labels(labels).draw(examples, 0).tolist() == [1, 1, 2]
 
 
 def test_other_labels_or_another_name_make_another_noise():
@@ -99,7 +86,7 @@ def test_other_labels_or_another_name_make_another_noise():
     assert GivenNoise.from_labels(["ab", "c"]).digest != GivenNoise.from_labels(["a", "bc"]).digest
 
 
-def test_the_callers_labels_are_not_kept():
+def test_the_callers_labels_are_copied():
     labels = NOISY.copy()
     noise = GivenNoise.from_labels(labels)
     labels[:] = 0
@@ -108,83 +95,55 @@ def test_the_callers_labels_are_not_kept():
 
 def test_a_spec_keeps_name_and_digest_and_cannot_be_applied():
     noise = GivenNoise.from_labels(np.zeros(100_000, int), "labels.csv")
+    assert noise.digest == "1525ee95ab72602a"  # part of run hashes
     written = noise_to_json(noise)
     assert written == {"given": {"file": "labels.csv", "digest": noise.digest}}
-    with pytest.raises(
-        InputError, match=r"^labels\.csv: a run's spec keeps only the digest .*; name the file again"
-    ):
+    with pytest.raises(InputError, match="given:FILE"):
         noise_from_json(written).apply(animals(), 0)
 
 
 @pytest.mark.parametrize(
-    ("name", "sets", "sentence"),
+    ("name", "sets", "word"),
     [
-        ("wrost", ("worst", "rand1"), r"^unknown label set of given noise 'wrost': did you mean 'worst'\?"),
-        (
-            "xyzzy",
-            ("worst", "rand1"),
-            r"^unknown label set of given noise 'xyzzy': choose one of rand1, worst",
-        ),
-        (
-            "worst",
-            (),
-            r"^noise 'given:worst' asks for a label set but the data have none; take data that have",
-        ),
+        ("wrost", ("worst", "rand1"), "'worst'"),
+        ("xyzzy", ("worst", "rand1"), "rand1"),
+        ("worst", (), "cifar10n"),
     ],
 )
-def test_label_sets_that_are_not_there(name, sets, sentence):
-    with pytest.raises(InputError, match=sentence):
+def test_unknown_label_sets(name, sets, word):
+    with pytest.raises(InputError, match=word):
         parse_noise(f"given:{name}").apply(animals(label_sets=dict.fromkeys(sets, NOISY)), 0)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("name", "content", "word"),
     [
-        ("a.csv", b"0\n1\n", r"a\.csv: there are 2 labels but 6 examples; give one label per example"),
-        ("a.csv", b"0\n1\n2\n0\n1\n3\n", r"a\.csv: label in row 5 is 3, which is none of the 3 classes"),
-        ("a.csv", b"cat\n" * 5 + b"cow\n", r"a\.csv: label in row 5 is cow, which is none of the 3 classes"),
-        ("a.csv", b"0\n" * 5 + b"-1\n", r"a\.csv: label in row 5 is -1; labels must be whole numbers"),
-        ("a.csv", b"0\n1,2\n", r"a\.csv: row 1 has 2 columns; keep the labels alone, one on each line"),
-        ("a.csv", b'""\n0\n', r"a\.csv: label in row 0 is missing; fill it in"),
-        ("a.csv", b"", r"a\.csv: there are 0 labels but 6 examples"),
-        ("a.txt", b"\xff\xfe", r"a\.txt: cannot be read as labels \(.*\); write it anew"),
-        ("a.npy", b"\x93NUMPY", r"a\.npy: cannot be read as labels \(.*\); write it anew"),
-        (
-            "a.npz",
-            b"PK",
-            r"a\.npz: an archive may hold several arrays; save the labels alone with numpy\.save",
-        ),
-        ("a.xls", b"", r"a\.xls: labels must come in a \.npy, \.csv or \.txt file; convert it"),
+        ("a.csv", b"0\n1\n", "2 labels but 6 examples"),
+        ("a.csv", b"0\n1\n2\n0\n1\n3\n", "row 5 is 3"),
+        ("a.csv", b"cat\n" * 5 + b"cow\n", "row 5 is cow"),
+        ("a.csv", b"0\n" * 5 + b"-1\n", "row 5 is -1"),
+        ("a.csv", b"0\n1,2\n", "column"),
+        ("a.csv", b'""\n0\n', "row 0"),
+        ("a.csv", b"", "0 labels"),
+        ("a.txt", b"\xff\xfe", "utf-8"),
+        ("a.npy", b"\x93NUMPY", "a.npy"),
+        ("a.npz", b"PK", "numpy.save"),
+        ("a.xls", b"", ".csv"),
+        ("a.npy", np.zeros((6, 1), int), "[6, 1]"),
+        ("a.npy", np.array([0, 1, 2, 0.5, 1, 1]), "row 3 is 0.5"),
+        ("a.npy", np.array([0, 1, 2, np.nan, 1, 1]), "row 3"),
+        ("a.npy", np.array([0, 1, 2, 0, 1, None]), "allow_pickle"),
     ],
 )
-def test_files_that_do_not_serve(tmp_path, name, content, sentence):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=sentence):
-        parse_noise(f"given:{tmp_path / name}").apply(animals(), 0)
+def test_bad_files(tmp_path, name, content, word):
+    path = tmp_path / name
+    np.save(path, content) if isinstance(content, np.ndarray) else path.write_bytes(content)
+    with pytest.raises(InputError, match=name) as caught:
+        parse_noise(f"given:{path}").apply(animals(), 0)
+    assert word in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("array", "sentence"),
-    [
-        (np.zeros((6, 1), int), r"labels have shape \[6, 1\]; give one label per example"),
-        (np.array([0, 1, 2, 0.5, 1, 1]), r"label in row 3 is 0\.5; labels must be whole numbers"),
-        (np.array([0, 1, 2, np.nan, 1, 1]), r"label in row 3 is missing"),
-        (np.array([0, 1, 2, 0, 1, None]), r"cannot be read as labels \(it holds Python objects"),
-    ],
-)
-def test_arrays_that_do_not_serve(tmp_path, array, sentence):
-    np.save(tmp_path / "a.npy", array)
-    with pytest.raises(InputError, match=rf"a\.npy: {sentence}"):
-        parse_noise(f"given:{tmp_path / 'a.npy'}").apply(animals(), 0)
-
-
-@pytest.mark.parametrize("text", ["given", "given:"])
-def test_nothing_named(text):
-    with pytest.raises(InputError, match=r"^given noise of '' is not possible; name a label set"):
-        parse_noise(text)
-
-
-@pytest.mark.parametrize("name", ["absent.csv", "folder/absent", "absent.npy"])
+@pytest.mark.parametrize("name", ["", "absent.csv", "folder/absent", "absent.npy"])
 def test_absent_files(name):
-    with pytest.raises(InputError, match=rf"^{name}: "):
+    with pytest.raises(InputError, match=name or "label set"):
         parse_noise(f"given:{name}")

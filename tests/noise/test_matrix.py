@@ -34,59 +34,53 @@ def test_npy_files(tmp_path, dtype):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("name", "content", "word"),
     [
-        ("a.csv", b"0.5,0.5\n0.5,0.4\n", r"row 1 sums to 0\.9; every row must sum to 1, so rescale it"),
-        ("a.csv", b"1.5,-0.5\n0,1\n", r"the entry in row 0, column 0 is 1\.5; probabilities lie"),
-        ("a.csv", b"1,0\n1.5,-0.5", r"the entry in row 1, column 0 is 1\.5"),
-        ("a.csv", b"1,0\n1,nan", "the entry in row 1, column 1 is nan"),
-        ("a.csv", b"1,0\n1", "the rows are not equally long rows of numbers; correct them"),
-        ("a.csv", b"1,0,0\n1,0,0", r"the shape is \[2, 3\]; give one row and one column per class"),
-        ("a.csv", b"", r"the shape is \[0\]; give"),
-        ("a.csv", b"1,zero\n0,1", r"cannot be read as a matrix \(.*'zero'\); write it anew"),
-        ("a.csv", b"\xff\xfe", r"cannot be read as a matrix \(.*\); write it anew"),
-        ("a.json", b"[[1, 0], [0, 1]", r"cannot be read as a matrix \(.*\); write it anew"),
-        ("a.json", b"[" * 100_000, r"cannot be read as a matrix \(.*\); write it anew"),
-        ("a.json", b'{"a": 1}', "the rows are not equally long rows of numbers"),
-        ("a.json", b"3", r"the shape is \[\]; give"),
-        ("a.npy", b"\x93NUMPY", r"cannot be read as a matrix \(.*\); write it anew"),
-        ("a.npy", b"PK\3\4", r"cannot be read as a matrix \(.*\); write it anew"),
-        ("a.xlsx", b"", r"a transition matrix must be a \.npy, \.csv, \.txt or \.json file; convert it"),
+        ("a.csv", b"0.5,0.5\n0.5,0.4\n", "row 1 sums to 0.9"),
+        ("a.csv", b"1,0\n1.5,-0.5", "row 1, column 0 is 1.5"),
+        ("a.csv", b"1,0\n1,nan", "row 1, column 1 is nan"),
+        ("a.csv", b"1,0\n1", "equally long"),
+        ("a.csv", b"1,0,0\n1,0,0", "[2, 3]"),
+        ("a.csv", b"", "[0]"),
+        ("a.csv", b"1,zero\n0,1", "zero"),
+        ("a.csv", b"\xff\xfe", "utf-8"),
+        ("a.json", b"[[1, 0], [0, 1]", "a.json"),
+        ("a.json", b"[" * 100_000, "a.json"),
+        ("a.json", b'{"a": 1}', "a.json"),
+        ("a.json", b"3", "[]"),
+        ("a.npy", b"\x93NUMPY", "a.npy"),
+        ("a.npy", b"PK\3\4", "a.npy"),
+        ("a.xlsx", b"", ".csv"),
     ],
 )
-def test_files_that_hold_no_transition_matrix(tmp_path, name, content, sentence):
+def test_files_without_a_transition_matrix(tmp_path, name, content, word):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(InputError, match=f"^{path}: {sentence}"):
+    with pytest.raises(InputError) as caught:
         parse_noise(f"matrix:{path}")
+    assert str(caught.value).startswith(f"{path}: ")
+    assert word in str(caught.value)
 
 
 def test_python_objects_are_not_loaded(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[1, None]], dtype=object))
-    with pytest.raises(InputError, match=r"cannot be read as a matrix \(it holds Python objects"):
+    with pytest.raises(InputError, match="allow_pickle"):
         parse_noise(f"matrix:{tmp_path / 'a.npy'}")
 
 
-@pytest.mark.parametrize("ending", ["npy", "csv", "json"])
-def test_absent_files(tmp_path, ending):
-    with pytest.raises(
-        InputError, match=r"cannot be read \(No such file or directory\); name a readable file"
-    ):
-        parse_noise(f"matrix:{tmp_path / 'absent'}.{ending}")
-
-
-def test_no_file_named():
-    with pytest.raises(InputError, match=r"^noise 'matrix' names no file; write matrix:FILE"):
-        parse_noise("matrix:")
+@pytest.mark.parametrize("name", ["", "absent.npy", "absent.csv", "absent.json"])
+def test_absent_files(name):
+    with pytest.raises(InputError, match="file"):
+        parse_noise(f"matrix:{name}")
 
 
 def test_the_size_must_be_that_of_the_data():
-    with pytest.raises(InputError, match="has 2 rows but the data have 10 classes; give a matrix of 10 × 10"):
+    with pytest.raises(InputError, match="10 × 10"):
         MatrixNoise(ROWS).transition("abcdefghij")
 
 
 @given(st.integers(2, 200), st.floats(0, 1))
-def test_rows_of_six_digits_are_accepted_and_kept_as_they_are(classes, probability):
+def test_rows_of_six_digits_are_accepted_and_kept(classes, probability):
     rows = np.full((classes, classes), probability / (classes - 1))
     np.fill_diagonal(rows, 1 - probability)
     printed = np.array([[float(f"{value:.6f}") for value in row] for row in rows])
@@ -96,16 +90,16 @@ def test_rows_of_six_digits_are_accepted_and_kept_as_they_are(classes, probabili
 
 
 @given(st.floats(-6e-6, 6e-6))
-def test_rows_may_miss_one_by_a_millionth_for_each_class_and_are_rescaled(error):
+def test_rows_may_miss_one_by_a_millionth_per_class(error):
     rows = [[0.5, 0.5 + error], [0.0, 1.0]]
     if abs(sum(rows[0]) - 1) > 2e-6:
-        with pytest.raises(InputError, match="row 0 sums to"):
+        with pytest.raises(InputError, match="row 0"):
             MatrixNoise(rows)
     else:
         assert np.allclose(MatrixNoise(rows).transition("ab").sum(axis=1), 1, rtol=0, atol=1e-12)
 
 
-def test_the_callers_array_is_not_kept():
+def test_the_callers_array_is_copied():
     rows = np.array(ROWS)
     noise = MatrixNoise(rows)
     rows[:] = 0

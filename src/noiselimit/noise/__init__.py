@@ -1,9 +1,17 @@
-"""Label noise: ways to replace labels by wrong ones, with a seed and without touching the original."""
+"""Label noise: replace labels with wrong ones, from a seed, without changing the original.
 
+A new kind of noise is a file in this folder and a line in NOISES.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from noiselimit.errors import InputError, unknown
 from noiselimit.noise.base import Noise
 from noiselimit.noise.given import GivenNoise
 from noiselimit.noise.instance import InstanceNoise
-from noiselimit.noise.kinds import NOISES, as_noise, noise_from_json, noise_to_json, parse_noise
 from noiselimit.noise.matrix import MatrixNoise
 from noiselimit.noise.none import NoNoise
 from noiselimit.noise.pair import PairNoise
@@ -29,3 +37,64 @@ __all__ = [
     "preview",
     "preview_classes",
 ]
+
+_KINDS: tuple[type[Noise], ...] = (
+    NoNoise,
+    UniformNoise,
+    SymmetricNoise,
+    PairNoise,
+    MatrixNoise,
+    InstanceNoise,
+    GivenNoise,
+)
+NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _KINDS}
+
+
+def parse_noise(text: str) -> Noise:
+    """Parse what a user types, such as none, uniform:0.8, pair:cat>dog:0.4 or matrix:FILE."""
+    kind, _, argument = text.strip().partition(":")
+    if kind not in NOISES:
+        raise unknown("noise", kind, NOISES)
+    return NOISES[kind].from_text(argument)
+
+
+def as_noise(value: object) -> Noise:
+    """Return the noise that a Python user means: a Noise, its text or a transition matrix."""
+    if isinstance(value, Noise):
+        return value
+    if isinstance(value, str):
+        return parse_noise(value)
+    if isinstance(value, np.ndarray | list | tuple):
+        return MatrixNoise(value)
+    raise InputError(f"noise is {value!r}: give text such as 'uniform:0.4', a matrix or a Noise.")
+
+
+def noise_to_json(noise: Noise) -> str | dict[str, Any]:
+    """Return 'none', 'uniform:0.8' or {'matrix': [[…], …]}: what a run's hash covers.
+
+    Equal noises have equal JSON. Reading it back needs no file; of given labels it has the digest only.
+    """
+    parameter = noise.parameter
+    if isinstance(parameter, list | dict | str):
+        return {noise.kind: parameter}
+    return noise.kind if parameter is None else f"{noise.kind}:{json.dumps(parameter)}"
+
+
+def noise_from_json(value: object) -> Noise:
+    """Invert `noise_to_json`. It opens no file, whatever the value is."""
+    kind: object = None
+    parameter: object = None
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, parameter),) = value.items()
+    elif isinstance(value, str):
+        kind, _, argument = value.partition(":")
+        try:
+            parameter = float(argument) if argument else None
+        except ValueError:
+            raise InputError(f"noise '{value}' has no number after the colon: correct the spec.") from None
+    if not isinstance(kind, str):
+        raise InputError(f"noise {value!r} is not valid: write none, uniform:P or {{'matrix': rows}}.")
+    if kind not in NOISES:
+        message = str(unknown("noise", kind, NOISES))
+        raise InputError(f"{message[:-1]}; if it is your own, add it to noiselimit.noise.NOISES first.")
+    return NOISES[kind].from_parameter(parameter)

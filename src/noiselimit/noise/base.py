@@ -1,4 +1,4 @@
-"""Noises that are made of one probability."""
+"""What every noise can do, and what noises share that depend on the label alone or on one probability."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,75 +15,72 @@ from noiselimit.errors import InputError
 from noiselimit.randomness import Stream, uniforms
 
 Matrix = npt.NDArray[np.float64]
-Parameter = float | str | list[list[float]] | dict[str, Any] | None  # as JSON can hold it
+Parameter = float | str | list[list[float]] | dict[str, Any] | None  # what JSON can hold
 
 
 class Noise(ABC):
-    """A way to replace labels by wrong ones. Subclasses are frozen dataclasses and final."""
+    """A way to replace labels with wrong ones. Subclasses are frozen dataclasses."""
 
-    kind: ClassVar[str]  # its name on the command line and in a run's spec
+    kind: ClassVar[str]
+    """Its name on the command line and in a run's spec."""
 
     @classmethod
     @abstractmethod
     def from_text(cls, text: str) -> Self:
-        """From what follows the colon on the command line, such as 0.8; empty where nothing does."""
+        """Create it from what follows the colon on the command line, such as 0.8; may be empty."""
 
     @classmethod
     @abstractmethod
     def from_parameter(cls, parameter: object) -> Self:
-        """From a value read from JSON, which may be anything; the inverse of `parameter`. Opens no file."""
+        """Invert `parameter`; the value comes from JSON and may be anything. Opens no file."""
 
     @property
     @abstractmethod
     def parameter(self) -> Parameter:
-        """What tells this noise from others of its kind."""
+        """What distinguishes this noise from others of its kind."""
 
     @abstractmethod
     def draw(self, examples: Examples, seed: int) -> Labels:
-        """New labels [n]; that of example i depends on the data, the seed and i alone."""
+        """Draw new labels [n]. The label of example i depends on the data, the seed and i only."""
 
-    @abstractmethod
     def transition(self, class_names: Sequence[str]) -> Matrix:
-        """[k, k]: row i holds the probabilities of the labels that an example of label i may get.
+        """Return [k, k]: row i has the probabilities of the new labels of an example with label i."""
+        raise InputError(
+            f"noise '{self.kind}' has no transition matrix, because it does not depend on the label alone: "
+            "choose another, such as uniform:0.4 or matrix:FILE."
+        )
 
-        An error for noise that looks at more than the label: it has no such matrix.
-        """
-
-    @abstractmethod
     def posteriors(self, examples: Examples, seed: int) -> Matrix | None:
-        """[n, k]: the probability of each label for each example; None where nobody knows it."""
+        """Return [n, k], the probability of each label for each example, or None if it is unknown."""
+        return None
 
     def apply(self, examples: Examples, seed: int) -> Examples:
-        """The same examples with noisy labels; the labels before the first noise count as the clean ones."""
+        """Return the examples with noisy labels; the labels before the first noise become the clean ones."""
         require_labels(examples, f"noise {self.kind}")
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels
         return replace(examples, labels=self.draw(examples, seed), clean_labels=clean)
 
 
 class ClassNoise(Noise):
-    """Noise that looks at an example's label only, so that a transition matrix says it all."""
+    """Noise that depends on the label alone, so that its transition matrix says everything."""
+
+    @abstractmethod
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        """Return [k, k]: row i has the probabilities of the new labels of an example with label i."""
 
     def draw(self, examples: Examples, seed: int) -> Labels:
-        """New labels [n]; that of example i depends on the seed, on i and on its old label alone."""
+        """Draw new labels [n]. The label of example i depends on the seed, i and the old label only."""
         return draw_from_transition(examples.labels, self.transition(examples.class_names), seed)
 
     def posteriors(self, examples: Examples, seed: int) -> Matrix:
-        """[n, k]: of each example the row of the transition matrix that its label names."""
+        """Return [n, k], the row of the transition matrix for each example's label."""
         return self.transition(examples.class_names)[examples.labels]
 
 
-def no_transition(kind: str, reason: str) -> InputError:
-    """The error of a noise that no transition matrix describes."""
-    return InputError(
-        f"noise '{kind}' has no transition matrix, because {reason}; "
-        "choose another, such as uniform:0.4 or matrix:FILE."
-    )
-
-
 def draw_from_transition(labels: Labels, transition: Matrix, seed: int) -> Labels:
-    """Draw each new label [n] from the row of the transition matrix [k, k] that its old label names."""
+    """Draw new labels [n], each from the row of the transition matrix [k, k] of the old label."""
     cumulative = np.cumsum(transition, axis=1)
-    cumulative /= cumulative[:, -1:]  # exactly 1 at the end: rounding must not lead past the last label
+    cumulative /= cumulative[:, -1:]  # exactly 1 at the end, or rounding could lead past the last label
     position = uniforms(seed, Stream.NOISE, 0, len(labels))
     drawn = np.empty_like(labels)
     for label, row in enumerate(cumulative):
@@ -94,7 +91,7 @@ def draw_from_transition(labels: Labels, transition: Matrix, seed: int) -> Label
 
 @dataclass(frozen=True)
 class ProbabilityNoise(Noise):
-    """What such noises share; how the probability acts is theirs to say."""
+    """Noise with one parameter, a probability."""
 
     probability: float
 
@@ -104,12 +101,13 @@ class ProbabilityNoise(Noise):
     @classmethod
     def from_text(cls, text: str) -> Self:
         try:
-            probability = float(text)
-        except ValueError:
+            return cls(float(text))
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(
-                f"noise '{cls.kind}:{text}' has no number after the colon; write {_example(cls.kind)}."
+                f"noise '{cls.kind}:{text}' has no number after the colon: write {cls.kind}:0.4."
             ) from None
-        return cls(probability)
 
     @classmethod
     def from_parameter(cls, parameter: object) -> Self:
@@ -120,15 +118,8 @@ class ProbabilityNoise(Noise):
         return self.probability
 
 
-def check_probability(kind: str, value: object) -> float:
-    """The value as a probability, in one spelling for equal noises, because a run's hash covers it."""
+def check_probability(what: str, value: object) -> float:
+    """Return the probability as a float; a run's hash covers it, so equal values must look equal."""
     if not isinstance(value, Real) or not 0 <= float(value) <= 1:  # false for NaN too
-        raise InputError(
-            f"{kind} noise of {value} is not possible; "
-            f"give a probability from 0 to 1, such as {_example(kind)}."
-        )
+        raise InputError(f"{what} noise has the probability {value}: give a number from 0 to 1, such as 0.4.")
     return float(value) + 0.0  # 1 becomes 1.0 and -0.0 becomes 0.0
-
-
-def _example(kind: str) -> str:
-    return f"{kind}:0.4"

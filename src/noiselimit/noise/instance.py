@@ -1,7 +1,6 @@
 """Instance-dependent noise: examples near a boundary of a random linear classifier are mislabelled more."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -10,56 +9,15 @@ import numpy.typing as npt
 
 from noiselimit.data.arrays import Inputs, Labels
 from noiselimit.data.examples import Examples
-from noiselimit.noise.base import Matrix, ProbabilityNoise, no_transition
+from noiselimit.noise.base import Matrix, ProbabilityNoise
 from noiselimit.randomness import Stream, uniforms
 
 Floats = npt.NDArray[np.float64]
 
-SAMPLE = 5000  # examples that say how to standardise: enough, and pictures are not all decoded again
-PIECE = 2**22  # numbers that are looked at together: inputs may be too many for memory
-
-
-def random_directions(count: int, size: int, seed: int, step: int) -> Floats:
-    """[count, size]: standard normal numbers from the noise stream of the seed."""
-    radius, angle = uniforms(seed, Stream.NOISE, step, 2 * count * size).reshape(2, count, size)
-    normal: Floats = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * angle)  # Box and Muller's
-    return normal
-
-
-def project(inputs: Inputs, directions: Floats) -> Floats:
-    """[n, directions]: inner products with the standardised inputs, read piece by piece."""
-    mean, deviation = standardisation(inputs)
-    scores = np.empty((len(inputs), len(directions)))
-    for piece in _pieces(np.arange(len(inputs)), inputs):
-        standard = (inputs[piece] - mean) / deviation
-        scores[piece] = standard.reshape(len(piece), -1) @ directions.T
-    return scores
-
-
-def standardisation(inputs: Inputs) -> tuple[Floats, Floats]:
-    """Mean and deviation of each feature, [features], or channel, [channels, 1, 1], over at most SAMPLE rows.
-
-    The rows are evenly spaced; what is the same in all of them gets deviation 1.
-    """
-    rows = np.unique(np.linspace(0, len(inputs) - 1, min(len(inputs), SAMPLE)).astype(np.int64))
-    axes, shape = ((0, 2, 3), (-1, 1, 1)) if inputs.ndim == 4 else ((0,), (-1,))
-    pieces = _pieces(rows, inputs)
-    count = len(rows) * math.prod(inputs.shape[2:])
-    mean = sum((inputs[piece].sum(axes, dtype=np.float64) for piece in pieces), np.zeros(1)) / count
-    mean = mean.reshape(shape)
-    # A second pass, because the squares of a large mean would drown a small deviation.
-    squares = sum((np.square(inputs[piece] - mean).sum(axes) for piece in pieces), np.zeros(1))
-    deviation = np.sqrt(squares / count).reshape(shape)
-    return mean, np.where(deviation > 0, deviation, 1)
-
-
-def _pieces(rows: npt.NDArray[np.int64], inputs: Inputs) -> list[npt.NDArray[np.int64]]:
-    together = max(1, PIECE // math.prod(inputs.shape[1:]))
-    return np.array_split(rows, math.ceil(len(rows) / together))
-
-
-SLOPE = 4.0  # how fast flips become rarer away from the boundary, in units of the mean distance
-HALVINGS = 60  # of an interval whose middle is sought: beyond float64's digits
+SAMPLE = 5000  # examples used for standardisation, so that not all images are decoded again
+CHUNK = 2**22  # values that are processed together, because inputs may exceed the memory
+SLOPE = 4.0  # how fast flips become rarer away from the boundary, per mean distance
+BISECTIONS = 60  # more than float64 has digits
 DIRECTIONS, FLIPS = 1, 2  # steps of the noise stream; class noises draw in step 0
 
 
@@ -67,9 +25,9 @@ DIRECTIONS, FLIPS = 1, 2  # steps of the noise stream; class noises draw in step
 class Flips:
     """What may happen to each example."""
 
-    probabilities: npt.NDArray[np.float64]  # [n], their mean is the noise's probability
-    targets: Labels  # [n], the class of the nearest boundary that is not the label
-    distances: npt.NDArray[np.float64]  # [n], to that boundary
+    probabilities: Floats  # [n], their mean is the noise's probability
+    targets: Labels  # [n], the class across the nearest boundary of the label
+    distances: Floats  # [n], to that boundary
 
 
 @final
@@ -78,9 +36,6 @@ class InstanceNoise(ProbabilityNoise):
     """With this probability on average, a label becomes the class across the example's nearest boundary."""
 
     kind: ClassVar[str] = "instance"
-
-    def transition(self, class_names: Sequence[str]) -> Matrix:
-        raise no_transition(self.kind, "it looks at the inputs")
 
     def draw(self, examples: Examples, seed: int) -> Labels:
         flips = self.flips(examples, seed)
@@ -96,7 +51,10 @@ class InstanceNoise(ProbabilityNoise):
         return matrix
 
     def flips(self, examples: Examples, seed: int) -> Flips:
-        """From scores s_c = w_c·x + b_c: the boundary of y and c is |s_y − s_c| / ‖w_y − w_c‖ away from x."""
+        """Compute flips from scores s_c = w_c·x + b_c.
+
+        The boundary between classes y and c is |s_y − s_c| / ‖w_y − w_c‖ away from x.
+        """
         size = math.prod(examples.input_shape)
         drawn = random_directions(examples.classes, size + 1, seed, DIRECTIONS)
         directions, offsets = drawn[:, :-1], drawn[:, -1]
@@ -112,15 +70,54 @@ class InstanceNoise(ProbabilityNoise):
         return Flips(flip_probabilities(nearest, self.probability), targets, nearest)
 
 
-def flip_probabilities(distances: npt.NDArray[np.float64], mean: float) -> npt.NDArray[np.float64]:
-    """[n]: sigmoid(b − SLOPE · distance / mean distance), with the b for which their mean is `mean`."""
+def random_directions(count: int, size: int, seed: int, step: int) -> Floats:
+    """Draw [count, size] standard normal numbers from the noise stream (Box–Muller)."""
+    radius, angle = uniforms(seed, Stream.NOISE, step, 2 * count * size).reshape(2, count, size)
+    normal: Floats = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * angle)
+    return normal
+
+
+def project(inputs: Inputs, directions: Floats) -> Floats:
+    """Return [n, directions]: inner products with the standardised inputs, computed in chunks."""
+    mean, deviation = standardisation(inputs)
+    scores = np.empty((len(inputs), len(directions)))
+    for rows in _chunks(np.arange(len(inputs)), inputs):
+        standard = (inputs[rows] - mean) / deviation
+        scores[rows] = standard.reshape(len(rows), -1) @ directions.T
+    return scores
+
+
+def standardisation(inputs: Inputs) -> tuple[Floats, Floats]:
+    """Return mean and deviation of each feature [features] or channel [channels, 1, 1].
+
+    Computed on at most SAMPLE evenly spaced rows; constant features get deviation 1.
+    """
+    rows = np.unique(np.linspace(0, len(inputs) - 1, min(len(inputs), SAMPLE)).astype(np.int64))
+    axes, shape = ((0, 2, 3), (-1, 1, 1)) if inputs.ndim == 4 else ((0,), (-1,))
+    chunks = _chunks(rows, inputs)
+    count = len(rows) * math.prod(inputs.shape[2:])
+    mean = sum((inputs[chunk].sum(axes, dtype=np.float64) for chunk in chunks), np.zeros(1)) / count
+    mean = mean.reshape(shape)
+    # In a second pass, because the squares of a large mean would hide a small deviation.
+    squares = sum((np.square(inputs[chunk] - mean).sum(axes) for chunk in chunks), np.zeros(1))
+    deviation = np.sqrt(squares / count).reshape(shape)
+    return mean, np.where(deviation > 0, deviation, 1)
+
+
+def _chunks(rows: npt.NDArray[np.int64], inputs: Inputs) -> list[npt.NDArray[np.int64]]:
+    together = max(1, CHUNK // math.prod(inputs.shape[1:]))
+    return np.array_split(rows, math.ceil(len(rows) / together))
+
+
+def flip_probabilities(distances: Floats, mean: float) -> Floats:
+    """Return [n]: sigmoid(b − SLOPE · distance / mean distance), with b such that their mean is `mean`."""
     if mean in (0, 1):
         return np.full(len(distances), mean)
-    far = SLOPE * distances / (distances.mean() or 1)  # inputs that are all alike have no distances
-    # For the lowest b every example is at or below the mean, for the highest at or above it.
+    far = SLOPE * distances / (distances.mean() or 1)  # identical inputs have no distances
+    # At the lowest b every example is at or below the mean, at the highest at or above it.
     level = float(np.log(mean) - np.log1p(-mean))
     lowest, highest = level + far.min(), level + far.max()
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (lowest + highest) / 2
         if _sigmoid(middle - far).mean() < mean:
             lowest = middle
@@ -129,5 +126,5 @@ def flip_probabilities(distances: npt.NDArray[np.float64], mean: float) -> npt.N
     return _sigmoid(highest - far)
 
 
-def _sigmoid(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.asarray(np.exp(-np.logaddexp(0, -values)), np.float64)  # no overflow on either side
+def _sigmoid(values: Floats) -> Floats:
+    return np.asarray(np.exp(-np.logaddexp(0, -values)), np.float64)  # does not overflow

@@ -25,7 +25,7 @@ class NoNoise(ClassNoise):
     @classmethod
     def from_parameter(cls, parameter: object) -> Self:
         if parameter is not None:
-            raise InputError(f"noise 'none' takes no value but got '{parameter}'; write none or uniform:P.")
+            raise InputError(f"noise 'none' takes no value, but got '{parameter}': write none or uniform:P.")
         return cls()
 
     @property
@@ -36,5 +36,5 @@ class NoNoise(ClassNoise):
         return np.eye(len(class_names))
 
     def apply(self, examples: Examples, seed: int) -> Examples:
-        """The labels as they came; clean ones stay unknown, since nobody has said that these are clean."""
+        """Return the examples as they are; unknown clean labels stay unknown."""
         return replace(examples, labels=examples.labels.copy())

@@ -1,4 +1,4 @@
-"""What a noise does to data, before anything is trained: the matrix, the rate, the bits."""
+"""Preview: what a noise does to labels, before you train: the matrix, the noise rate and the bits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,23 +13,33 @@ from noiselimit.noise.base import Matrix, Noise
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """Rows are clean labels, columns the labels after the noise. Rows of absent classes are NaN."""
+    """The effect of a noise. Rows are clean labels, columns noisy ones; rows of absent classes are NaN.
+
+    Parameters
+    ----------
+    class_names : tuple of str
+    counts : ndarray [k, k], optional
+        Number of examples; None without data.
+    expected : ndarray [k, k], optional
+        Expected rates; None for given labels, which have no model.
+    bits : float
+        H(y|x), the bits of a label that the input does not tell, on average; NaN if unknown.
+    bits_are_estimated : bool
+        Whether the bits come from the frequencies in one draw, because no model is known.
+    clean_is_known : bool
+        False if labels stay as they are and clean labels are unknown: none can be called wrong.
+    """
 
     class_names: tuple[str, ...]
     counts: npt.NDArray[np.int64] | None
-    """[k, k] examples; None where the preview is of classes without data."""
     expected: Matrix | None
-    """[k, k] what the noise model says of the rates; None for given labels, which have no model."""
     bits: float
-    """H(y|x): how many bits of each label the input does not tell, on average; NaN where not known."""
     bits_are_estimated: bool
-    """True where one draw is all that is known, so that the bits come from the classes' frequencies."""
     clean_is_known: bool = True
-    """False where labels stay as they came and nobody has said which are right: none can be called wrong."""
 
     @property
     def rates(self) -> Matrix:
-        """[k, k] shares of each clean class, empirical where there are data."""
+        """[k, k] shares of each clean class; empirical if there are data."""
         if self.counts is None:
             assert self.expected is not None
             return self.expected
@@ -37,19 +47,19 @@ class Preview:
 
     @property
     def wrong_by_class(self) -> npt.NDArray[np.float64]:
-        """[k] share of each clean class whose label becomes wrong; NaN where that is not known."""
+        """[k] share of each clean class whose label becomes wrong; NaN if unknown."""
         return 1 - self.rates.diagonal() if self.clean_is_known else np.full(len(self.class_names), np.nan)
 
     @property
     def wrong(self) -> float | None:
-        """Share of examples whose label is wrong in this draw; None without data or where it is not known."""
+        """Share of wrong labels in this draw; None without data or if unknown."""
         if self.counts is None or not self.clean_is_known:
             return None
         return float(1 - self.counts.trace() / self.counts.sum())
 
     @property
     def expected_wrong(self) -> float | None:
-        """The share that the noise model makes wrong; without data, of equally frequent classes."""
+        """Expected share of wrong labels; without data, for equally frequent classes."""
         if self.expected is None or not self.clean_is_known:
             return None
         right = self.expected.diagonal()
@@ -60,17 +70,16 @@ class Preview:
 
 
 def preview(examples: Examples, noise: Noise, seed: int) -> Preview:
-    """Apply the noise to the examples and count; clean labels are the known ones, else those before."""
+    """Apply the noise to the examples and count what happens to their clean labels."""
     clean = examples.labels if examples.clean_labels is None else examples.clean_labels
     classes = examples.classes
     applied = noise.apply(examples, seed)
-    noisy = applied.labels
-    counts = np.bincount(clean * classes + noisy, minlength=classes**2).reshape(classes, classes)
+    counts = np.bincount(clean * classes + applied.labels, minlength=classes**2).reshape(classes, classes)
     posteriors = noise.posteriors(examples, seed)
     expected = None if posteriors is None else _mean_by_class(posteriors, clean, classes)
     if applied.clean_labels is None:
         return Preview(examples.class_names, counts, expected, np.nan, False, clean_is_known=False)
-    # Labels that were wrong before are one draw of nobody knows what, so there the model tells too little.
+    # Labels that were wrong before come from an unknown model, so the bits can only be estimated.
     if posteriors is None or not np.array_equal(clean, examples.labels):
         sizes = counts.sum(axis=1)
         present = sizes > 0
@@ -81,14 +90,13 @@ def preview(examples: Examples, noise: Noise, seed: int) -> Preview:
 
 
 def preview_classes(class_names: Sequence[str], noise: Noise) -> Preview:
-    """The same without data: the noise's own matrix, and the bits of equally frequent classes."""
+    """Preview the noise without data: its own matrix, and the bits for equally frequent classes."""
     matrix = noise.transition(class_names)
     bits = float(entropy_of_transition(matrix))
     return Preview(tuple(class_names), None, matrix, bits, bits_are_estimated=False)
 
 
 def _mean_by_class(posteriors: Matrix, clean: npt.NDArray[np.int64], classes: int) -> Matrix:
-    """[k, k]: the mean posterior of the examples of each class."""
     mean = np.full((classes, classes), np.nan)
     for label in np.unique(clean):
         mean[label] = posteriors[clean == label].mean(axis=0)

@@ -1,4 +1,4 @@
-"""Symmetric noise: a label is drawn anew from all classes, so that it may turn out right again."""
+"""Symmetric noise: a label is drawn again from all classes, so it may stay right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from noiselimit.noise.base import ClassNoise, Matrix, ProbabilityNoise
 @final
 @dataclass(frozen=True)
 class SymmetricNoise(ProbabilityNoise, ClassNoise):
-    """With this probability a label is replaced by one of all k classes, its own among them.
+    """With this probability a label is replaced by any of the k classes, its own included.
 
-    Only a share of P (k − 1)/k of the labels becomes wrong; `UniformNoise` makes a share of P wrong.
+    A share of P (k − 1)/k of the labels becomes wrong; with `UniformNoise` it is P.
     """
 
     kind: ClassVar[str] = "symmetric"

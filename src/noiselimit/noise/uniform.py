@@ -1,4 +1,4 @@
-"""Uniform noise: a wrong label is equally likely to be any of the other classes."""
+"""Uniform noise: a wrong label is any of the other classes, each equally likely."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from noiselimit.noise.base import ClassNoise, Matrix, ProbabilityNoise
 @final
 @dataclass(frozen=True)
 class UniformNoise(ProbabilityNoise, ClassNoise):
-    """With this probability a label becomes one of the k − 1 others."""
+    """With this probability a label becomes one of the k − 1 other classes."""
 
     kind: ClassVar[str] = "uniform"
 
