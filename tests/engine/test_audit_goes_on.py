@@ -21,7 +21,7 @@ def test_the_same_command_goes_on(
     np.savez("table.npz", inputs=generator.normal(size=(90, 3)) + 3 * np.eye(3)[labels], labels=labels)
     assert run([*TYPED, "--out", "whole", "--checkpoints", "off", "--device", "cpu"]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr("noiselimit.cli.progress.training_news", lambda quiet: CtrlC())
+        patch.setattr("noiselimit.cli.progress.training_progress", lambda quiet: CtrlC())
         capsys.readouterr()
         assert run([*TYPED, "--out", "later", "--checkpoints", "0", "--device", "cpu"]) == 130
     assert capsys.readouterr().err.startswith(

@@ -50,7 +50,7 @@ def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.savez("t.npz", inputs=np.random.default_rng(1).normal(size=(60, 3)), labels=np.arange(60) % 3)
     typed = ["train", "--data", "t.npz", "--method", "ce", "--seed", "0,1", "--epochs", "5", "--threads", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr("noiselimit.cli.progress.training_news", lambda quiet: CtrlC())
+        patch.setattr("noiselimit.cli.progress.training_progress", lambda quiet: CtrlC())
         assert run([*typed, "--device", "cpu", "--checkpoints", "0", "--out", "runs"]) == 130
     return tmp_path / "runs"
 

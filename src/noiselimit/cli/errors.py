@@ -1,60 +1,73 @@
-"""--config FILE.toml: the same options from a file; what is typed wins."""
+"""Messages for mistakes on the command line, and options from a --config file."""
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from noiselimit.errors import InputError, unknown
-from noiselimit.files import read_small_text
+from noiselimit.files import FULL, read_small_text
+from noiselimit.machine import lacks_memory
 
 
-def parser_sentence(error: Any) -> str:
-    """The sentence for a complaint of the parser.
+def error_message(error: Exception, command: Any) -> str | None:
+    """Return one sentence for an error that the user can correct, None for a bug."""
+    if isinstance(error, InputError):
+        return _with_option_name(str(error), command)
+    if isinstance(error, OSError):
+        place = error.filename or "the output"
+        remedy = "free some space" if error.errno in FULL else "check its permissions"
+        return f"{place} cannot be used ({error.strerror}): {remedy} or choose another place."
+    if lacks_memory(error):
+        reason = (str(error).strip().splitlines() or ["Python"])[0]
+        return f"not enough memory ({reason}): use fewer examples or a larger machine."
+    return _parser_message(error) if hasattr(error, "format_message") else None
 
-    Told by what it carries: newer releases of typer have their private copy of click's classes.
-    """
+
+def _parser_message(error: Any) -> str:
+    """The message of typer's parser, with the nearest option suggested."""
     context = getattr(error, "ctx", None)
     if context is None:
         return f"{error.format_message().rstrip('.')}: see 'noiselimit --help'."
     given = getattr(error, "option_name", None)
-    options = _options(context.command)
-    if given is not None and given not in options:
-        inner = getattr(context.command, "commands", {}).values()
-        if any(given in _options(command) for command in inner):
+    known = _option_names(context.command)
+    if given is not None and given not in known.values():
+        if any(given in _option_names(each).values() for each in _subcommands(context.command)):
             return f"{given} comes after a command: see '{context.command_path} --help'."
-        return str(unknown("option", given, [*options, "--help"]))
+        return str(unknown("option", given, [*known.values(), "--help"]))
     return f"{error.format_message().rstrip('.')}: see '{context.command_path} --help'."
 
 
-def _options(command: Any) -> list[str]:
-    return [name for parameter in command.params for name in parameter.opts if name[0] == "-"]
-
-
-def with_typed_option(message: str, flags: Mapping[str, str]) -> str:
-    """'learning_rate is 0: …', as Python users read it, with the option's `flags` entry in its place.
-
-    Where there is a file or folder of that name, such as out or data, the sentence may be about that.
-    """
+def _with_option_name(message: str, command: Any) -> str:
+    """'learning_rate is 0: …', which Python users see, as '--learning-rate is 0: …'."""
+    groups = _subcommands(command)
+    commands = [inner for each in groups for inner in (each, *_subcommands(each))]
+    flags = {name: flag for each in commands for name, flag in _option_names(each).items()}
     name, is_, rest = message.partition(" is ")
-    return f"{flags[name]}{is_}{rest}" if is_ and name in flags and not Path(name).exists() else message
+    if not is_:
+        name, is_, rest = message.partition(" has no effect ")
+    # A file may have the name of an option, such as out.
+    return f"{flags[name]}{is_}{rest}" if name in flags and not Path(name).exists() else message
 
 
-def takes_place(parameter: Any) -> bool:
-    """Whether an option names a file or folder; help says so too."""
-    return getattr(parameter, "metavar", None) in ("FILE", "FOLDER")
+def _subcommands(command: Any) -> list[Any]:
+    return list(getattr(command, "commands", {}).values())
+
+
+def _option_names(command: Any) -> dict[str, str]:
+    """Parameter name → option as it is typed."""
+    return {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("-")}
 
 
 def refuse_two_files(context: Any) -> None:
-    """Refuse the second of --resume and --config, whichever is read first."""
+    """Refuse --resume together with --config, whichever is read first."""
     if context.params.get("resume") is not None or context.params.get("config") is not None:
-        raise InputError("--resume brings all options of the training: leave out --config.")
+        raise InputError("--resume restores all options of the training: leave out --config.")
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Make the file's values the command's defaults, before any other option is looked at."""
+    """Use the file's values as defaults of the command; all mistakes in the file are reported at once."""
     if path is None:
         return None
     refuse_two_files(context)
@@ -62,36 +75,25 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         values = tomllib.loads(read_small_text(path))
     except OSError as error:
         raise InputError(f"cannot read {path} ({error.strerror}): check the path of --config.") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested beyond reason
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
         raise InputError(f"{path} is not valid TOML ({error}): correct it.") from None
-    parameters = {parameter.opts[0].removeprefix("--"): parameter for parameter in context.command.params}
+    parameters = {each.opts[0].removeprefix("--"): each for each in context.command.params}
     del parameters["config"]
     defaults: dict[str, Any] = {}
+    problems: list[str] = []
     for key, value in values.items():
         parameter: Any = parameters.get(key.replace("_", "-"))
         if parameter is None:
-            raise unknown(f"option in {path}", key, parameters)
-        if value == "" and takes_place(parameter):
-            raise InputError(f"{path}: {key} is empty; name a file or folder.")
-        switch = getattr(parameter, "is_flag", False)  # an argument, such as DATA, has no such thing
-        defaults[parameter.name] = _as_switch(value, key, path) if switch else _as_typed(value, key, path)
+            problems.append(str(unknown("option", key, parameters)))
+        elif getattr(parameter, "is_flag", False) != isinstance(value, bool):
+            kind = "a number, a text or a list" if isinstance(value, bool) else "true or false"
+            problems.append(f"{key} must be {kind}.")
+        else:
+            items = value if isinstance(value, list) else [value]
+            if not items or not all(isinstance(item, str | int | float) for item in items):
+                problems.append(f"{key} must be a number, a text or a list of those.")
+            defaults[parameter.name] = value if isinstance(value, bool) else ",".join(map(str, items))
+    if problems:
+        raise InputError(f"{path}: {' '.join(problems)}")
     context.default_map = defaults
     return path
-
-
-def _as_switch(value: Any, key: str, path: Path) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"{path}: {key} is a switch, so it must be true or false; correct it.")
-    return value
-
-
-def _as_typed(value: Any, key: str, path: Path) -> str:
-    """A value as it would be typed; a list with commas between its items."""
-    items = value if isinstance(value, list) else [value]
-    if not items or not all(_is_scalar(item) for item in items):
-        raise InputError(f"{path}: {key} must be a number, a text or a list of those; correct it.")
-    return ",".join(str(item) for item in items)
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)

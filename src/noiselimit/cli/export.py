@@ -1,27 +1,23 @@
 """noiselimit export."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from noiselimit.cli.options import Json, RunFolder
+from noiselimit.cli.options import Json, RunFolder, path_option
 
 
 def export(
     run: RunFolder,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File to write. [default: RUN's name with .safetensors]"),
+        Path | None, path_option("FILE", "File to write. [default: RUN's name with .safetensors]")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the classifier alone as an ordinary state dict.
+    """Write the classifier as an ordinary state dict.
 
-    The safetensors file has ordinary names, and metadata that say how inputs are scaled.
+    The metadata of the safetensors file say how inputs are scaled.
     """
-    import json
-
     from noiselimit.runs.folder import export_classifier, load_run
 
     loaded = load_run(run)
@@ -30,6 +26,4 @@ def export(
     if as_json:
         print(json.dumps({"weights": str(target), "network": loaded.spec.network, **loaded.data.to_json()}))
     else:
-        print(
-            f"classifier ({loaded.spec.network}) written to {target}; its metadata say how inputs are scaled"
-        )
+        print(f"classifier ({loaded.spec.network}) written to {target}; its metadata say how to scale inputs")

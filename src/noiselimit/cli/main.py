@@ -1,11 +1,12 @@
-"""`noiselimit`: the commands, and how every mistake ends in one sentence and exit code 2."""
+"""`noiselimit`: the commands, and how a command line ends."""
 
 import os
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 import typer
@@ -14,18 +15,17 @@ from typer.core import TyperGroup
 from noiselimit.cli.audit import audit
 from noiselimit.cli.bound import bound
 from noiselimit.cli.demo import demo
-from noiselimit.cli.errors import parser_sentence, takes_place, with_typed_option
+from noiselimit.cli.errors import error_message
 from noiselimit.cli.export import export
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
 from noiselimit.cli.show import show
-from noiselimit.cli.signals import INTERRUPTED, Ending, Interrupted, drop, end, say_last
 from noiselimit.cli.train import train
-from noiselimit.errors import InputError, Notice, unknown
-from noiselimit.files import FULL
-from noiselimit.machine import lacks_memory
+from noiselimit.errors import Notice, unknown
 
-NOBODY_READS = 141  # what shells report for a command whose reader, such as head, went away
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 130, 141, 143
+"""Exit codes; the last three are those of shells."""
+RESUMABLE = ("train", "demo", "audit")
 
 
 class _Commands(TyperGroup):
@@ -63,102 +63,83 @@ def _root(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Train classifiers that cannot memorise wrong labels, and find the wrong labels."""
+    """Train classifiers that cannot memorise wrong labels, and find label errors."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What was typed after ``noiselimit``; by default that of this process.
+
+    Returns
+    -------
+    int
+        The exit code: 0, 1 if a run failed, 2 for bad input, 130 or 143 after a signal.
+    """
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    command = typer.main.get_command(app)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            with command.make_context("noiselimit", list(typed)) as context:
+                code = command.invoke(context)
+            print(end="", flush=True)  # a full disk or a closed pipe shows here
+            return int(code or 0)
+        except typer.Exit as ended:
+            return ended.exit_code
+        except (KeyboardInterrupt, typer.Abort) as error:
+            kept = "checkpoints and finished runs are" if typed[0] in RESUMABLE else "nothing is"
+            _report(f"interrupted; {kept} kept. To continue: noiselimit {shlex.join(typed)}")
+            return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
+        except BrokenPipeError:  # the reader, such as head, has ended
+            _discard_output()
+            return BROKEN_PIPE
+        except Exception as error:
+            message = error_message(error, command)
+            if message is None:
+                raise
+            if isinstance(error, OSError):
+                _discard_output()
+            _report(message)
+            return BAD_INPUT
+
+
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """What a user should know in one line; other warnings as Python shows them."""
+    """Show notices as one line and other warnings as Python does."""
     if issubclass(category, Notice):
-        print("noiselimit:", message, file=sys.stderr, flush=True)
-    elif f"{os.sep}PIL{os.sep}" not in str(where[0]):  # of damaged pictures we speak ourselves
+        _report(str(message))
+    elif f"{os.sep}PIL{os.sep}" not in str(where[0]):  # damaged pictures have messages of our own
         _python_shows_warning(message, category, *where, **more)
 
 
 _python_shows_warning = warnings.showwarning
 
 
-_ending = Ending()
+def _report(message: str) -> None:
+    print("noiselimit:", " ".join(message.split()), file=sys.stderr, flush=True)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code."""
-    typed = sys.argv[1:] if arguments is None else arguments
-    _ending.begin(shlex.join(typed))
-    try:
-        warnings.showwarning = _show_warning
-        _refuse_empty_places(typed)
-        code = app(args=arguments, prog_name="noiselimit", standalone_mode=False)
-        sys.stdout.flush()  # here, where a full disk or a reader that went away can still be reported
-        return _ending.tell() if code == INTERRUPTED else int(code or 0)
-    except (KeyboardInterrupt, typer.Abort):
-        return _ending.tell()
-    except Interrupted as error:
-        return _ending.tell(str(error))
-    except (BrokenPipeError, SystemExit) as error:  # the parser and rich turn the first into the second
-        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
-            return _refuse(f"code of your own ended the program (SystemExit: {error.code}): repair it first.")
-        drop(sys.stdout)
-        return NOBODY_READS
-    except InputError as error:
-        return _refuse(with_typed_option(str(error), _flags()))
-    except OSError as error:
-        drop(sys.stdout)
-        place = error.filename or "the output"
-        remedy = "free space" if error.errno in FULL else "check its permissions"
-        return _refuse(f"{place} cannot be used ({error.strerror}): {remedy} or choose another place.")
-    except Exception as error:
-        if _ending.heard:
-            return _ending.tell()
-        if lacks_memory(error):
-            reason = (str(error).strip().splitlines() or ["of Python"])[0]
-            remedy = "take fewer examples, or a machine that has more"
-            return _refuse(f"the machine's memory ran out ({reason}): {remedy}.")
-        if not hasattr(error, "format_message"):  # a mistake of ours, not of the person who typed
-            raise
-        return _refuse(parser_sentence(error))
-    finally:
-        warnings.showwarning = _python_shows_warning
+def _discard_output() -> None:
+    """Let Python end without a second error when it flushes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
 
 
-def _refuse(message: str) -> int:
-    say_last(f"noiselimit: {' '.join(message.split())}")
-    return 2
-
-
-def _refuse_empty_places(typed: Sequence[str]) -> None:
-    """To Python '' is the working folder, but who types it has a variable that is not set."""
-    given = [f"{option}=" for option, value in pairwise(typed) if value == ""]
-    if not given and not any(word.endswith("=") for word in typed):
-        return
-    places = {f"{parameter.opts[0]}=" for parameter in _parameters() if takes_place(parameter)}
-    for place in places.intersection([*given, *typed]):
-        raise InputError(f"{place.removesuffix('=')} is empty: name a file or folder.")
-
-
-def _flags() -> dict[str, str]:
-    """Parameter name → the option as it is typed, of all commands."""
-    return {each.name: each.opts[0] for each in _parameters() if each.opts[0][0] == "-"}
-
-
-def _parameters() -> list[Any]:
-    """Of all commands."""
-    commands: Any = typer.main.get_command(app)
-    single = [inner for each in commands.commands.values() for inner in _with_inner(each)]
-    return [parameter for each in single for parameter in each.params]
-
-
-def _with_inner(command: Any) -> list[Any]:
-    return [command, *getattr(command, "commands", {}).values()]
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
 
 
 def main() -> None:
     """Entry point of the installed command."""
-    try:
-        _ending.listen()
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # not every terminal knows β and ★
-        code = run()
-    except KeyboardInterrupt:  # just before it begins, or just after it has ended
-        code = _ending.tell()
-    end(code)
+    signal.signal(signal.SIGTERM, _terminate)
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # terminals without β and ★
+    sys.exit(run())

@@ -1,76 +1,195 @@
-"""What people type as option values: one or several, separated by commas."""
+"""Command-line options that are generated from dataclass fields, and options that commands share."""
 
 import csv
+import inspect
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import MISSING, Field, dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from noiselimit.audit.plan import AuditPlan
+from noiselimit.cli.errors import read_config
+from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
+from noiselimit.fields import option
+from noiselimit.methods import METHODS
+from noiselimit.runs.spec import RunSpec
+
+
+def parse_path(text: str | Path) -> Path:
+    """Refuse an empty path, which Python takes for the working folder: a shell variable is probably unset."""
+    if not str(text):
+        raise InputError("the path is empty: name a file or folder.")
+    return Path(text)
+
+
+def path_option(metavar: str, help: str) -> Any:
+    """Return an option that names a file or folder."""
+    return typer.Option(metavar=metavar, help=help, parser=parse_path)
+
 
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Folder that holds data sets such as mnist. [default: the variable NOISELIMIT_DATA]",
+    path_option(
+        "FOLDER", "Folder that holds data sets such as mnist. [default: the variable NOISELIMIT_DATA]"
     ),
 ]
-Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
-Kernels = Annotated[
-    str, typer.Option(metavar="NAME", help="Our own GPU kernels: auto, on or off (torch's instead).")
-]
-Graphs = Annotated[
-    str, typer.Option(metavar="NAME", help="Record a GPU step once and replay it: auto, on or off.")
-]
-Checkpoints = Annotated[
-    str,
-    typer.Option(
-        "--checkpoints",
-        metavar="SECONDS",
-        help="Least time between two; auto takes under 2 % of the time, off keeps none.",
-    ),
-]
-Download = Annotated[bool, typer.Option("--download", help="Fetch the data set if it is not there.")]
+Download = Annotated[bool, typer.Option("--download", help="Download the data set if it is missing.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Label = Annotated[
-    str | None, typer.Option("--label", metavar="COLUMN", help="Column of a table that holds the labels.")
-]
-CleanLabel = Annotated[
-    str | None,
-    typer.Option("--clean-label", metavar="COLUMN", help="Column with clean labels, to measure by."),
-]
-Weight = Annotated[
-    str | None,
-    typer.Option("--weight", metavar="COLUMN", help="Column that says how much each example counts."),
-]
-Ignore = Annotated[
-    str | None,
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress on stderr.")]
+Config = Annotated[
+    Path | None,
     typer.Option(
-        "--ignore", metavar="COLUMN,...", help="Columns to leave out, such as identifiers; see docs/data.md."
+        metavar="FILE",
+        parser=parse_path,
+        callback=read_config,
+        is_eager=True,
+        help="TOML file with the same options; options on the command line win.",
     ),
 ]
-Resize = Annotated[
-    int | None, typer.Option("--resize", metavar="PIXELS", help="Bring pictures from files to this side.")
-]
-SkipBadImages = Annotated[
-    bool, typer.Option("--skip-bad-images", help="Leave out pictures that cannot be read, and say which.")
-]
-Trust = Annotated[bool, typer.Option("--trust", help="Import the network that the run names by dotted path.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
-def numbers(explanation: str) -> Any:
-    """An option that takes one number or several."""
-    return typer.Option(metavar="N,...", help=explanation)
+@dataclass(frozen=True)
+class Compute:
+    """How a training uses the machine; the arguments of `noiselimit.train`."""
+
+    device: str = option("auto", "auto, cpu or cuda.", metavar="NAME")
+    threads: int | None = option(None, "CPU threads.", metavar="N", shown="all cores")
+    threads_per_block: int = option(
+        1, "CPU threads that share a block of rows; above 1, the last digits of results vary.", metavar="N"
+    )
+    kernels: str = option("auto", "Own GPU kernels: auto, on, or off (use torch's).", metavar="NAME")
+    graphs: str = option("auto", "Record a GPU step once and replay it: auto, on or off.", metavar="NAME")
+    checkpoints: str = option(
+        "auto",
+        "Minimum time between checkpoints; auto costs less than 2 % of the time, off writes none.",
+        metavar="SECONDS",
+    )
 
 
-def names(explanation: str) -> Any:
-    """An option that takes one name or several."""
-    return typer.Option(metavar="NAME,...", help=explanation)
+@dataclass(frozen=True)
+class Options:
+    """Options that together give one argument of a command."""
+
+    parameters: list[inspect.Parameter]
+    build: Callable[[dict[str, Any]], Any]
+    """Parameter name → value, as typer gives them, to the argument."""
 
 
-LARGEST_SEED = 2**63 - 1
+def with_options(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Replace each argument that `groups` names by the options of its group."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            group = groups.get(parameter.name)
+            own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+            parameters += own if group is None else group.parameters
+
+        @wraps(command)
+        def call(**typed: Any) -> Any:
+            built = {
+                name: group.build({each.name: typed.pop(each.name) for each in group.parameters})
+                for name, group in groups.items()
+            }
+            return command(**typed, **built)
+
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
+        call.__annotations__ = {}
+        return call
+
+    return decorate
+
+
+def run_options() -> Options:
+    """Return the options of `RunSpec` and of the methods' hyper-parameters, each one value or several.
+
+    They build the choices for `noiselimit.grid`.
+    """
+    parameters: list[inspect.Parameter] = []
+    first = ["method", "noise", "hyper"]  # in --help and in the order of the runs
+    for each in sorted(fields(RunSpec), key=lambda each: [*first, each.name].index(each.name)):
+        if each.name == "hyper":
+            parameters += _hyper_options()
+        elif "help" in each.metadata:
+            is_number = "whole" in each.metadata or "below" in each.metadata
+            parameters.append(_text_option(each, "N,..." if is_number else "NAME,..."))
+    return Options(
+        parameters,
+        lambda typed: {name: several(name, text) for name, text in typed.items() if text is not None},
+    )
+
+
+def plan_options() -> Options:
+    """Return the options of an audit's plan; they build a dictionary of what was typed."""
+    parameters = [_text_option(each, "NAME") for each in fields(AuditPlan) if "help" in each.metadata]
+    return Options(parameters, lambda typed: {name: text for name, text in typed.items() if text is not None})
+
+
+def reading_options(*names: str) -> Options:
+    """Return the options of `Reading`, or those named only; they build a `Reading`."""
+
+    def build(typed: dict[str, Any]) -> Reading:
+        ignored = {"ignore": columns("--ignore", typed["ignore"])} if "ignore" in typed else {}
+        return Reading(**{**typed, **ignored})
+
+    return Options(_field_options(Reading, names), build)
+
+
+def compute_options(*names: str) -> Options:
+    """Return the options of `Compute`, or those named only; they build keyword arguments of `train`."""
+    return Options(_field_options(Compute, names), dict)
+
+
+def _field_options(cls: type, names: Collection[str]) -> list[inspect.Parameter]:
+    """One option per field with a help text, of the field's type."""
+    hints = get_type_hints(cls)
+    found = []
+    for each in fields(cls):
+        if "help" in each.metadata and (not names or each.name in names):
+            listed = isinstance(each.default, tuple)  # typed with commas
+            kind, default = (str | None, None) if listed else (hints[each.name], each.default)
+            found.append(_parameter(each.name, kind, default, **each.metadata))
+    return found
+
+
+def _text_option(each: "Field[Any]", metavar: str) -> inspect.Parameter:
+    """An option without a default of its own: what is not typed may come from the data's defaults."""
+    default = None if each.default is MISSING else each.default
+    shown = f"{default:g}" if isinstance(default, float) else str(default)
+    described = {"name": each.name, "metavar": metavar, "shown": shown, **each.metadata}
+    return _parameter(described.pop("name"), str | None, None, **described)
+
+
+def _hyper_options() -> list[inspect.Parameter]:
+    """One option per hyper-parameter of any method, those of most methods first."""
+    uses = Counter(name for method in METHODS.values() for name in method.hyper)
+    found = []
+    for name, _ in uses.most_common():
+        methods = [method for method in METHODS.values() if name in method.hyper]
+        help = next((method.help[name] for method in methods if name in method.help), "")
+        usual = Counter(method.hyper[name] for method in methods).most_common(1)[0][0]
+        others = [f"{each.name}: {each.hyper[name]:g}" for each in methods if each.hyper[name] != usual]
+        help = help or f"Hyper-parameter of {', '.join(method.name for method in methods)}."
+        found.append(
+            _parameter(name, str | None, None, help, "N,...", shown="; ".join([f"{usual:g}", *others]))
+        )
+    return found
+
+
+def _parameter(
+    name: str, kind: Any, default: Any, help: str, metavar: str | None = None, shown: str = "", **other: Any
+) -> inspect.Parameter:
+    text = f"{help} [default: {shown}]" if shown else help
+    info = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+    )
 
 
 def several(name: str, text: str) -> list[str]:
@@ -82,7 +201,7 @@ def several(name: str, text: str) -> list[str]:
 
 
 def columns(name: str, text: str | None) -> tuple[str, ...]:
-    """'id,"name, first"' → ('id', 'name, first'): quoted as in a CSV where a column's name has a comma."""
+    """'id,"name, first"' → ('id', 'name, first'); quoted as in a CSV file if a name has a comma."""
     if text is None:
         return ()
     try:
@@ -92,37 +211,3 @@ def columns(name: str, text: str | None) -> tuple[str, ...]:
     if not found or not all(found):
         raise InputError(f"{name} is '{text}': give a column's name, or several separated by commas.")
     return tuple(found)
-
-
-def whole_numbers(name: str, text: str) -> list[int]:
-    """'0,1' → [0, 1]."""
-    try:
-        return [int(value) for value in several(name, text)]
-    except ValueError:
-        raise InputError(
-            f"{name} is '{text}': give a whole number, or several separated by commas."
-        ) from None
-
-
-def several_seeds(name: str, text: str) -> list[int]:
-    """'0,1' → [0, 1], none too large to draw with; who takes them says whether they may be negative."""
-    found = whole_numbers(name, text)
-    if max(found) > LARGEST_SEED:
-        raise InputError(f"{name} is {text}: give whole numbers from 0 to {LARGEST_SEED}.")
-    return found
-
-
-def whole_number(name: str, text: str | None) -> int | None:
-    """'15' → 15; None stays."""
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        raise InputError(f"{name} is '{text}': give a whole number.") from None
-
-
-def any_number(name: str, text: str | None) -> float | None:
-    """'2.5' → 2.5; None stays."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        raise InputError(f"{name} is '{text}': give a number.") from None

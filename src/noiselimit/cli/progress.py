@@ -1,146 +1,116 @@
-"""Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-NONE = "–"
-
-
-def duration(seconds: float | None, *, scaled: bool = False) -> str:
-    """In the largest unit of which there is one, to two digits; `scaled` from something else: '~' and one."""
-    if seconds is None:
-        return NONE
-    if not seconds:
-        return "0"
-    for unit, length in (("h", 3600), ("min", 60), ("s", 1)):
-        if seconds >= length:
-            rounded = float(f"{seconds / length:.{0 if scaled else 1}e}")
-            places = 1 if rounded < 10 and unit != "s" and not scaled else 0
-            return f"{'~' if scaled else ''}{rounded:,.{places}f} {unit}"
-    return "< 1 s"
-
-
-def scaled_words(*networks: str) -> str:
-    """What '~' stands for, below a table."""
-    return (
-        f"~: scaled by the number of operations from {' or '.join(networks)}, since the bench did not time "
-        "the network itself: an order of magnitude, no more."
-    )
-
-
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bar
 
-    from noiselimit.data.examples import DataSet
     from noiselimit.engine.results import Record
     from noiselimit.training import Progress
 
-LINE_EVERY = 10.0  # seconds between lines where there is no terminal
+LINE_EVERY = 10.0
+"""Seconds between lines."""
 
 
 @contextmanager
-def training_news(quiet: bool = False) -> Iterator[Callable[["Progress"], None]]:
-    """Yield the function to hand to `train` as `progress`."""
+def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], None]]:
+    """Yield the function to pass to `train` as `progress`."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty() and console.is_interactive:  # a dumb terminal cannot redraw a bar
-        with training_bar(console) as show:
-            yield show
+        with _make_bar(console) as bar:
+            yield _BarDisplay(bar)
     else:
-        yield training_lines()
+        yield _LineDisplay()
 
 
-@contextmanager
-def training_bar(console: "Console") -> Iterator[Callable[["Progress"], None]]:
-    """Yield a function that draws a bar, the time left and the latest accuracy, within 80 columns."""
-    from rich import progress as rich_progress
+class _Display(ABC):
+    """Counts epochs without those of runs found finished: they take no time and would spoil the estimate."""
 
-    with rich_progress.Progress(
-        rich_progress.TextColumn("training"),
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        rich_progress.TextColumn("epochs,"),
-        rich_progress.TimeRemainingColumn(),
-        rich_progress.TextColumn("left{task.fields[latest]}"),
+    def __init__(self) -> None:
+        self._found, self._started = 0, False
+
+    def __call__(self, progress: "Progress") -> None:
+        self._started = self._started or progress.record is not None
+        if not self._started:
+            self._found = progress.done
+        latest = "" if progress.record is None else _latest(progress.record)
+        self.show(progress.done - self._found, progress.total - self._found, latest)
+
+    @abstractmethod
+    def show(self, done: int, total: int, latest: str) -> None:
+        """Show that so many epochs are done, and how the latest one went."""
+
+
+class _BarDisplay(_Display):
+    def __init__(self, bar: "Bar") -> None:
+        super().__init__()
+        self._bar = bar
+        self._task = bar.add_task("training", total=None, latest="")
+
+    def show(self, done: int, total: int, latest: str) -> None:
+        self._bar.update(self._task, completed=done, total=total)
+        if latest:
+            self._bar.update(self._task, latest=latest)
+
+
+class _LineDisplay(_Display):
+    def __init__(self) -> None:
+        super().__init__()
+        self._start = self._last = time.monotonic()
+
+    def show(self, done: int, total: int, latest: str) -> None:
+        now = time.monotonic()
+        if now - self._last < LINE_EVERY or not done:
+            return
+        self._last, passed = now, now - self._start
+        left = passed * (total - done) / done
+        print_notes([f"training: {done} of {total} epochs, {passed:.0f} s, about {left:.0f} s left{latest}"])
+
+
+def _make_bar(console: "Console") -> "Bar":
+    from rich import progress
+
+    return progress.Progress(
+        progress.TextColumn("training"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("epochs,"),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("left{task.fields[latest]}"),
         console=console,
-    ) as bar:
-        task = bar.add_task("training", total=None, latest="")
-        count = _without_found()
-
-        def show(progress: "Progress") -> None:
-            done, total = count(progress)
-            bar.update(task, completed=done, total=total)
-            if progress.record is not None:
-                bar.update(task, latest=_latest(progress.record))
-
-        yield show
+    )
 
 
 def _latest(record: "Record") -> str:
-    """' · validation 58.1% · 0.02 bits/label': how the latest epoch went."""
+    """' · validation 58.1% · 0.02 bits/label'."""
     text = f" · validation {record['validation_accuracy']:.1%}"
     bits = record.get("memorised_bits")
     return text if bits is None else f"{text} · {bits:.2f} bits/label"
 
 
-def training_lines(clock: Callable[[], float] = time.monotonic) -> Callable[["Progress"], None]:
-    """A function that prints a line when ten seconds have passed since the last one."""
-    started = said = clock()
-    count = _without_found()
-
-    def show(progress: "Progress") -> None:
-        nonlocal said
-        done, total = count(progress)
-        now = clock()
-        if now - said < LINE_EVERY or not done:
-            return
-        said = now
-        left = (now - started) * (total - done) / done
-        latest = "" if progress.record is None else _latest(progress.record)
-        print(
-            f"training: {done} of {total} epochs, {now - started:.0f} s gone, "
-            f"about {left:.0f} s left{latest}",
-            file=sys.stderr,
-            flush=True,
-        )
-
-    return show
-
-
-def _without_found() -> Callable[["Progress"], tuple[int, int]]:
-    """Epochs (done, planned) without those of runs found finished: they took no time, so they tell nothing
-    about the time left."""
-    found, begun = 0, False
-
-    def count(progress: "Progress") -> tuple[int, int]:
-        nonlocal found, begun
-        begun = begun or progress.record is not None
-        if not begun:
-            found = progress.done
-        return progress.done - found, progress.total - found
-
-    return count
-
-
-def download_news(quiet: bool = False) -> Callable[[str, int], None]:
-    """The function to hand to `load_data` as `progress`: names each file as its first bytes arrive."""
+def download_progress(quiet: bool = False) -> Callable[[str, int], None]:
+    """Return the function to pass to `load_data` as `progress`: it names each file once."""
     named: set[str] = set()
 
     def show(name: str, arrived: int) -> None:
         if not quiet and name not in named:
             named.add(name)
-            print(f"downloading {name}", file=sys.stderr, flush=True)
+            print_notes([f"downloading {name}"])
 
     return show
 
 
-def print_notes(data: "DataSet") -> None:
-    """What reading the data has to tell, such as skipped pictures. No progress: --quiet does not act."""
-    for note in data.notes:
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes about the data, such as skipped pictures, on stderr, even with --quiet."""
+    for note in notes:
         print(note, file=sys.stderr, flush=True)

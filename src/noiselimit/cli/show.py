@@ -1,5 +1,6 @@
 """noiselimit show."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +19,6 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print what run folders hold: one run, or several as a table."""
-    import json
-
     from noiselimit.cli.tables import print_runs
     from noiselimit.runs.folder import load_run
 
@@ -33,7 +32,7 @@ def show(
 
 
 def find_run_folders(path: Path) -> list[Path]:
-    """The folder itself, or the run folders in it."""
+    """Return the run folders in a folder, or the folder itself."""
     inside = sorted(spec.parent for spec in path.glob("[!.]*/spec.json"))
     return inside if inside and not (path / "spec.json").exists() else [path]
 
@@ -52,7 +51,7 @@ def _print_one(run: "Run") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from noiselimit.cli.tables import say
+    from noiselimit.cli.tables import print_all
     from noiselimit.report.runs import describe, readable
 
     assert run.path is not None
@@ -64,4 +63,4 @@ def _print_one(run: "Run") -> None:
             table.add_row(name.replace("_", " "), readable(value))
     for file in sorted(run.path.iterdir()):
         table.add_row(file.name, f"{file.stat().st_size / 1000:.1f} kB")
-    say(Text(str(run.path), style="bold"), table)
+    print_all(Text(str(run.path), style="bold"), table)

@@ -1,4 +1,4 @@
-"""Runs as a table on stdout."""
+"""Tables on stdout."""
 
 import os
 from collections.abc import Sequence
@@ -9,45 +9,11 @@ from noiselimit.errors import harmless
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-
-ENDLESS = 10_000  # columns: what does not fit is for the terminal to wrap, because cut numbers mislead
-
-
-def output_console(width: int | None = ENDLESS) -> "Console":
-    """A console on stdout that reads nothing as markup: names may contain brackets."""
-    from rich.console import Console
-
-    plain = bool(os.environ.get("NO_COLOR"))  # rich would still make text bold or dim
-    return Console(
-        color_system=None if plain else "auto", width=width, highlight=False, markup=False, emoji=False
-    )
-
-
-def fits(thing: "RenderableType") -> bool:
-    """Whether the thing is no wider than the terminal; a file or a pipe has room for everything."""
-    terminal = output_console(width=None)
-    return not terminal.is_terminal or output_console().measure(thing).maximum <= terminal.width
-
-
-def say(*things: "RenderableType") -> None:
-    """Print without the blanks that pad the ends of a table's lines."""
-    from rich.segment import Segment, Segments
-
-    console = output_console()
-    with console.capture() as captured:
-        for thing in things:
-            pieces = [
-                Segment(harmless(text), style, control) for text, style, control in console.render(thing)
-            ]
-            console.print(Segments(pieces), end="")  # names come from files, and may hold anything
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-if TYPE_CHECKING:
     from rich.table import Table
 
     from noiselimit.runs.run import Run
 
+UNLIMITED = 10_000  # columns: the terminal wraps long lines, because truncated numbers mislead
 NUMBERS = (  # headers narrow enough for a terminal of 80 columns
     "best\nepoch",
     "valid.",
@@ -59,42 +25,79 @@ NUMBERS = (  # headers narrow enough for a terminal of 80 columns
 NONE = "–"
 
 
-def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:
-    """One line per run; a star marks those that validation chose.
+def output_console(width: int | None = UNLIMITED) -> "Console":
+    """Return a console on stdout without markup, because names may contain brackets."""
+    from rich.console import Console
 
-    Folders are in the table where there is room, else listed below: a folded name cannot be copied.
+    plain = bool(os.environ.get("NO_COLOR"))  # rich would still make text bold or dim
+    return Console(
+        color_system=None if plain else "auto", width=width, highlight=False, markup=False, emoji=False
+    )
+
+
+def fits(thing: "RenderableType") -> bool:
+    """Whether the thing is no wider than the terminal; files and pipes have no width."""
+    terminal = output_console(width=None)
+    return not terminal.is_terminal or output_console().measure(thing).maximum <= terminal.width
+
+
+def print_all(*things: "RenderableType") -> None:
+    """Print things below each other, without trailing blanks and control characters from files."""
+    from rich.segment import Segment, Segments
+
+    console = output_console()
+    with console.capture() as captured:
+        for thing in things:
+            pieces = [
+                Segment(harmless(text), style, control) for text, style, control in console.render(thing)
+            ]
+            console.print(Segments(pieces), end="")
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def plain_table(*columns: str, left: int = 0, header: bool = True) -> "Table":
+    """Return a table without lines whose first `left` columns are aligned to the left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
+    for place, name in enumerate(columns):
+        table.add_column(Text(name), justify="left" if place < left else "right")
+    return table
+
+
+def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:
+    """Print one line per run; a star marks those that validation chose.
+
+    Folders are in the table if there is room, else listed below, so that they can be copied.
     """
-    table = _table(runs, folders=folders)
+    table = _runs_table(runs, folders=folders)
     if not folders or fits(table):
-        say(table)
+        print_all(table)
     else:
-        say(_table(runs, folders=False), "folders, in the same order:", *(str(run.path) for run in runs))
+        paths = (str(run.path) for run in runs)
+        print_all(_runs_table(runs, folders=False), "folders, in the same order:", *paths)
 
 
 def print_choice(runs: Sequence["Run"], report: Path) -> None:
-    """The line below the table."""
+    """Print the line below the table of runs."""
     from noiselimit.report.runs import validation_kind
     from noiselimit.runs.selection import choose
 
     star = f"★ chosen by {validation_kind(runs)} validation labels. " if any(choose(runs)) else ""
-    print(f"{star}Look at {report}")
+    print(f"{star}Report: {report}")
 
 
-def _table(runs: Sequence["Run"], *, folders: bool) -> "Table":
-    from rich.table import Table
-
+def _runs_table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     from noiselimit.report.content import symbol
     from noiselimit.report.runs import describe, differing_settings, readable, validation_kind
     from noiselimit.runs.selection import choose
 
     settings = differing_settings(runs)
     hyper = list(dict.fromkeys(name for run in runs for name in run.spec.hyper))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("  method")
     names = [symbol(name) for name in hyper] + [name.replace("_", "\n") for name in settings]
     numbers = (NUMBERS[0], f"{validation_kind(runs)}\n{NUMBERS[1]}", *NUMBERS[2:])
-    for name in (*names, "seed", *numbers):
-        table.add_column(name, justify="right")
+    table = plain_table("  method", *names, "seed", *numbers, left=1)
     if folders:
         table.add_column("folder")
     for run, chosen in zip(runs, choose(runs), strict=True):
@@ -111,12 +114,10 @@ def _table(runs: Sequence["Run"], *, folders: bool) -> "Table":
             percent(metrics["memorised_wrong_labels"]),
             NONE if metrics["gap_auc"] is None else f"{metrics['gap_auc']:.4f}",
         ]
-        if folders:
-            cells.append(str(run.path))
-        table.add_row(*cells, style="bold" if chosen else "")
+        table.add_row(*cells, *([str(run.path)] if folders else []), style="bold" if chosen else "")
     return table
 
 
 def percent(share: float | None) -> str:
-    """A share in [0, 1] for reading."""
+    """A share in [0, 1] in percent."""
     return NONE if share is None else f"{100 * share:.1f} %"
