@@ -19,8 +19,8 @@ from noiselimit.audit.plan import DEFAULT, AuditPlan
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import fast_precision, find_backend, find_device
 from noiselimit.engine.block_data import BlockData
+from noiselimit.engine.callbacks import MakeCallback, is_averaged
 from noiselimit.engine.cohort import CohortTrainer
-from noiselimit.engine.evaluation import MakeCallback, is_averaged
 from noiselimit.engine.preparation import Split, prepare
 from noiselimit.engine.results import RunResult, Scores
 from noiselimit.machine import available_cores

@@ -16,6 +16,7 @@ from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend, fast_precision, find_backend, find_device
+from noiselimit.engine.callbacks import make_averages
 from noiselimit.engine.checkpoints import (
     Checkpoints,
     CohortKeeper,
@@ -24,7 +25,6 @@ from noiselimit.engine.checkpoints import (
     tell_of_begun,
 )
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
-from noiselimit.engine.evaluation import make_averages
 from noiselimit.engine.pair import check_start, check_weights
 from noiselimit.engine.preparation import PreparedRun, prepare_all
 from noiselimit.engine.results import Record, RunResult

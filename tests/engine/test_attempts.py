@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from noiselimit.engine.backend import Backend, with_fallback
+from noiselimit.engine.backend import Backend
+from noiselimit.engine.retry import with_fallback
 from noiselimit.errors import InputError, Notice
 
 FAST, PLAIN = Backend(kernels=True, graphs=True), Backend(kernels=False, graphs=True)
@@ -47,7 +48,7 @@ def test_a_cohort_that_is_too_large_is_halved_until_it_fits() -> None:
 
 
 def test_one_run_that_does_not_fit_gets_a_sentence() -> None:
-    with pytest.raises(InputError, match="smaller batch_size"):
+    with pytest.raises(InputError, match="lower batch_size"):
         with_fallback([0], FAST, Training(memory=0))
 
 
@@ -83,7 +84,7 @@ def test_the_machines_own_memory_may_run_out_too(error: Exception, backend: Back
     def small(rows: Sequence[int], backend: Backend, begun: threading.Event) -> None:
         raise error
 
-    sentence = "a run does not fit into the machine's memory: give a smaller batch_size, or fewer threads."
+    sentence = "a run does not fit into the machine's memory: lower batch_size, or use fewer threads."
     with pytest.raises(InputError) as refused:
         with_fallback([0], backend, small)
     assert str(refused.value) == sentence
@@ -91,7 +92,7 @@ def test_the_machines_own_memory_may_run_out_too(error: Exception, backend: Back
 
 def test_kernels_that_fail_are_left_out_and_the_reason_is_one_line() -> None:
     training = Training(memory=9, kernels_work=False)
-    with pytest.warns(Notice, match=r"kernels failed here \(RuntimeError: ptxas failed\), so") as said:
+    with pytest.warns(Notice, match=r"kernels failed \(RuntimeError: ptxas failed\), so") as said:
         with_fallback([0, 1], FAST, training)
     assert training.done == [([0, 1], PLAIN)]
     assert len(said) == 1
@@ -99,7 +100,7 @@ def test_kernels_that_fail_are_left_out_and_the_reason_is_one_line() -> None:
 
 def test_memory_that_runs_out_later_halves_a_cohort_as_well() -> None:
     training = Training(memory=1, fails_late=True)
-    with pytest.warns(Notice, match="ran out while 2 runs trained: they go on as two cohorts"):
+    with pytest.warns(Notice, match="ran out while 2 runs trained: they resume as two cohorts"):
         with_fallback([5, 7], FAST, training)
     assert training.done == [([5], FAST), ([7], FAST)]
 
@@ -139,7 +140,7 @@ def test_a_compiler_that_cannot_write_its_files_is_done_without() -> None:
         if backend.kernels:
             raise FileNotFoundError("/nowhere/.triton/cache")
 
-    with pytest.warns(Notice, match=r"kernels failed here \(FileNotFoundError"):
+    with pytest.warns(Notice, match=r"kernels failed \(FileNotFoundError"):
         with_fallback([0, 1], FAST, unwritable)
     assert calls == [FAST, PLAIN]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.engine.evaluation import Averages, is_averaged
+from noiselimit.engine.callbacks import Averages, is_averaged
 from noiselimit.engine.results import Scores
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import RunSpec, grid
@@ -31,7 +31,7 @@ def test_means_are_those_of_what_was_added_while_it_counted(data: st.DataObject)
     """Two rows, the first with a predictor and with a later half; positions may come twice in a step."""
     specs = [RunSpec("limit-l", epochs=4), RunSpec("ce", epochs=2)]
     averages = Averages.zeros(2, 1, trained=3, validated=2, classes=2, device=CPU)
-    tables = (averages.classifier, averages.predictor, averages.times, averages.counts)
+    tables = (averages.classifier, averages.predictor, averages.times, averages.active)
     addresses = [table.data_ptr() for table in tables]
     generator = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     added: dict[tuple[str, int, int], list[np.ndarray]] = {}
@@ -102,7 +102,7 @@ def test_averages_are_bitwise_the_same_alone_and_in_a_cohort(
     tiny_images: DataSet, monkeypatch: pytest.MonkeyPatch, leaving: bool
 ) -> None:
     alone = [train(spec, tiny_images, device="cpu", threads=1, averaged=True)[0] for spec in mixed_specs()]
-    monkeypatch.setattr("noiselimit.engine.block.Block._leaving_pays", lambda *_: leaving)
+    monkeypatch.setattr("noiselimit.engine.block.Block._removal_pays", lambda *_: leaving)
     together = train(mixed_specs(), tiny_images, device="cpu", threads=1, averaged=True)
     for one, other in zip(alone, together, strict=True):
         assert_same_averages(one, other)

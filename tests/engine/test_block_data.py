@@ -8,7 +8,7 @@ import torch
 from streamed_pictures import StreamedPictures
 
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.engine.block_data import DeviceInputs, block_data
+from noiselimit.engine.block_data import block_data, device_inputs
 from noiselimit.engine.preparation import prepare_all
 from noiselimit.errors import InputError
 from noiselimit.runs.spec import RunSpec, grid
@@ -19,8 +19,8 @@ CPU = torch.device("cpu")
 
 def test_every_row_sees_its_own_examples_standardised(tiny_images: DataSet) -> None:
     runs = prepare_all(grid(seed=[0, 1], noise="uniform:0.5"), tiny_images)
-    data = block_data(runs, tiny_images, DeviceInputs.of(tiny_images, CPU), CPU)
-    batch = next(data.whole(data.train))
+    data = block_data(runs, tiny_images, device_inputs(tiny_images, CPU), CPU)
+    batch = next(data.batches(data.train))
     inputs, labels = batch.inputs, batch.labels
     assert inputs.shape == (2, len(runs[0].split.train), 1, 8, 8)
     for row, run in enumerate(runs):
@@ -32,8 +32,8 @@ def test_every_row_sees_its_own_examples_standardised(tiny_images: DataSet) -> N
 
 def test_keeping_rows_keeps_their_data(tiny_images: DataSet) -> None:
     runs = prepare_all(grid(seed=[0, 1, 2], noise="uniform:0.5"), tiny_images)
-    data = block_data(runs, tiny_images, DeviceInputs.of(tiny_images, CPU), CPU)
-    kept = data.keep([2, 0])
+    data = block_data(runs, tiny_images, device_inputs(tiny_images, CPU), CPU)
+    kept = data.of_rows([2, 0])
     for part in ("train", "validation", "test"):
         whole, less = getattr(data, part), getattr(kept, part)
         assert torch.equal(less.index, whole.index[[2, 0]])
@@ -45,13 +45,13 @@ def test_weights_stand_beside_the_examples_and_are_one_on_average(tiny_images: D
     weights = np.arange(61, dtype=np.float32)
     weighted = DataSet("w", dataclasses.replace(tiny_images.examples, weights=weights))
     runs = prepare_all(grid(seed=[0, 1]), weighted)
-    data = block_data(runs, weighted, DeviceInputs.of(weighted, CPU), CPU)
-    batch = next(data.whole(data.train))
+    data = block_data(runs, weighted, device_inputs(weighted, CPU), CPU)
+    batch = next(data.batches(data.train))
     assert batch.weights is not None
     torch.testing.assert_close(batch.weights.mean(1), torch.ones(2))
     own = weights[runs[1].split.train]
     np.testing.assert_allclose(batch.weights[1], own / own.mean(), rtol=1e-6)
-    assert next(data.whole(data.validation)).weights is None
+    assert next(data.batches(data.validation)).weights is None
 
 
 def test_an_example_of_weight_zero_teaches_nothing(blobs: DataSet) -> None:
@@ -91,13 +91,13 @@ def test_streamed_pictures_train_the_run_that_pictures_in_memory_train(
 def test_clean_labels_choose_the_epoch_only_where_asked(blobs: DataSet) -> None:
     specs = grid(noise="uniform:0.4", validation_labels=["given", "clean"])
     run = prepare_all(specs[:1], blobs)[0]
-    inputs, rows = DeviceInputs.of(blobs, CPU), run.split.validation
+    inputs, rows = device_inputs(blobs, CPU), run.split.validation
     given, clean = (block_data([run], blobs, inputs, CPU, clean_validation=asked) for asked in (False, True))
     assert given.selection.labels[0].tolist() == run.examples.labels[rows].tolist()
     assert clean.selection.labels[0].tolist() == blobs.examples.labels[rows].tolist()
     assert torch.equal(clean.validation.labels, given.validation.labels)
     own = DataSet("v", blobs.examples, validation=blobs.examples)
-    official = block_data([run], own, DeviceInputs.of(own, CPU), CPU, clean_validation=True)
+    official = block_data([run], own, device_inputs(own, CPU), CPU, clean_validation=True)
     assert len(official.selection) == len(blobs.examples)
     here, there = train([dataclasses.replace(spec, epochs=9, batch_size=16) for spec in specs], blobs)
     assert here.metrics["validation_accuracy"] < 0.8 < there.metrics["validation_accuracy"]

@@ -12,7 +12,7 @@ from noiselimit.engine import block
 def test_scoring_in_turns_changes_nothing(blobs: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = grid(method=["limit-l", "ce"], beta=[3, 10], epochs=3, noise="uniform:0.2")
     together = train(specs, blobs, threads=1, averaged=True)
-    monkeypatch.setattr(block, "SCORED", 1)
+    monkeypatch.setattr(block, "SCORED_AT_ONCE", 1)
     in_turns = train(specs, blobs, threads=1, averaged=True)
     for one, other in zip(together, in_turns, strict=True):
         pd.testing.assert_frame_equal(one.outputs, other.outputs)

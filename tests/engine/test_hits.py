@@ -11,7 +11,8 @@ from streamed_pictures import StreamedPictures
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine import block
-from noiselimit.engine.metrics import EpochTotals, hits_of_whole_networks
+from noiselimit.engine.evaluation import recount_hits
+from noiselimit.engine.metrics import EpochTotals
 from noiselimit.errors import Notice
 from noiselimit.information import least_information, uniform_noise_entropy
 from noiselimit.runs.run import Run
@@ -58,7 +59,7 @@ def as_while_training(totals: EpochTotals, *_: object) -> EpochTotals:
 def test_asking_changes_nothing_in_training(tiny_images: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = grid(method=["ce", "limit-l+s"], epochs=4, dropout=0.5, augmentation="flip-crop", **NOISY)
     asked = trained(specs, tiny_images)
-    monkeypatch.setattr(block, "hits_of_whole_networks", as_while_training)
+    monkeypatch.setattr(block, "recount_hits", as_while_training)
     for one, other in zip(asked, trained(specs, tiny_images), strict=True):
         for here, there in zip(one.history, other.history, strict=True):
             assert {name for name in here if here[name] != there[name]} <= COUNTED
@@ -73,9 +74,9 @@ def test_without_dropout_nobody_is_asked(blobs: DataSet, monkeypatch: pytest.Mon
 
     def counting(totals: EpochTotals, *others: Any) -> EpochTotals:
         asked.append(len(totals.correct))
-        return hits_of_whole_networks(totals, *others)
+        return recount_hits(totals, *others)
 
-    monkeypatch.setattr(block, "hits_of_whole_networks", counting)
+    monkeypatch.setattr(block, "recount_hits", counting)
     trained(grid(method=["ce", "limit-l"], epochs=2, **NOISY), blobs)
     assert not asked
     trained(grid(method=["ce", "limit-l"], epochs=2, dropout=0.2, **NOISY), blobs)
@@ -97,12 +98,12 @@ def test_stopped_while_it_asks_it_goes_on_from_the_epoch_before(
 
     def counting(*everything: Any) -> EpochTotals:
         asked.append(1)
-        return hits_of_whole_networks(*everything)
+        return recount_hits(*everything)
 
     specs = grid(method=["ce", "limit-l"], epochs=5, dropout=0.3, **NOISY)
     undisturbed = trained(specs, blobs)
     stopping = {"progress": told.append, "stop": lambda: len(asked) >= 3}
-    monkeypatch.setattr(block, "hits_of_whole_networks", counting)
+    monkeypatch.setattr(block, "recount_hits", counting)
     with pytest.raises(Stopped):
         trained(specs, blobs, out=tmp_path, checkpoints=0, **stopping)
     assert max(news.record["epoch"] for news in told if news.record) == 2

@@ -23,7 +23,7 @@ def test_what_is_saved_is_the_share_of_idle_rows_in_the_epochs_ahead(
 ) -> None:
     block = SimpleNamespace(
         specs=[RunSpec(epochs=epochs) for epochs in (5, 5, 20, 30)],
-        idle=idle,
-        steps=SimpleNamespace(seconds=recording),
+        finished=idle,
+        step=SimpleNamespace(seconds=recording),
     )
-    assert Block._leaving_pays(block, epoch, seconds=2.0) == pays  # type: ignore[arg-type]
+    assert Block._removal_pays(block, epoch, seconds=2.0) == pays  # type: ignore[arg-type]

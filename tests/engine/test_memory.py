@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.engine.gpu import fitting, pieces_of
+from noiselimit.engine.retry import fitting, split_rows
 from noiselimit.errors import Notice
 
 
@@ -19,7 +19,7 @@ def test_what_fits_fits_and_one_more_would_not(fixed: int, each: int, rows: int,
 @given(st.integers(1, 60), st.integers(1, 60))
 @pytest.mark.filterwarnings("ignore::noiselimit.errors.Notice")
 def test_pieces_are_few_and_about_equal(rows: int, most: int) -> None:
-    pieces = pieces_of(range(rows), most)
+    pieces = split_rows(range(rows), most)
     assert sorted(row for piece in pieces for row in piece) == list(range(rows))
     sizes = [len(piece) for piece in pieces]
     assert max(sizes) <= most
@@ -29,4 +29,4 @@ def test_pieces_are_few_and_about_equal(rows: int, most: int) -> None:
 
 def test_a_split_is_said() -> None:
     with pytest.warns(Notice, match="10 runs do not fit .* in 3 cohorts of up to 4"):
-        pieces_of(range(10), 4)
+        split_rows(range(10), 4)

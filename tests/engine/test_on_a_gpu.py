@@ -62,7 +62,7 @@ def test_rows_that_leave_a_recorded_step_change_nothing(
     specs = [spec for epochs in (6, 2, 4) for spec in grid(method="limit-l", seed=[0, 1], epochs=epochs)]
     runs: list[list[Run]] = []
     for pays in (True, False):
-        monkeypatch.setattr(Block, "_leaving_pays", lambda *_, answer=pays: answer)
+        monkeypatch.setattr(Block, "_removal_pays", lambda *_, answer=pays: answer)
         runs.append(train(specs, pictures, device="cuda"))
     assert [len(run.history) for run in runs[0]] == [6, 6, 2, 2, 4, 4]
     assert_alike(*runs, epochs=3)  # rows leave after the second

@@ -46,7 +46,7 @@ def step(pair: NetworkPair, inputs: torch.Tensor) -> None:
 def test_a_step_changes_current_weights_and_remember_the_best_of_those_rows(pair: NetworkPair) -> None:
     before = [pair.best_states(row) for row in range(3)]
     step(pair, INPUTS)
-    pair.remember([1])
+    pair.save_best([1])
     after = [pair.best_states(row) for row in range(3)]
     for row in (0, 1, 2):
         for old, new in zip(before[row], after[row], strict=True):
@@ -78,12 +78,12 @@ def test_rows_that_stay_go_on_as_if_nobody_had_left(pair: NetworkPair, kept: lis
     everybody = copy.deepcopy(pair)
     step(pair, INPUTS)
     step(everybody, INPUTS)
-    pair.keep(kept)
+    pair.select(kept)
     assert pair.predictors == sum(row < 2 for row in kept)
     step(pair, INPUTS[kept])
     step(everybody, INPUTS)
-    pair.remember(range(len(kept)))
-    everybody.remember(range(3))
+    pair.save_best(range(len(kept)))
+    everybody.save_best(range(3))
     for place, row in enumerate(kept):
         for ours, theirs in zip(pair.best_states(place), everybody.best_states(row), strict=True):
             assert (ours is None) == (theirs is None)

@@ -55,13 +55,13 @@ def test_two_pieces_of_the_training_part_are_asked_where_an_epoch_asks_all(
     heard: list[int] = []
 
     def rehearse(block: Block, *_: object) -> None:
-        say = block.networks.said
+        say = block.networks.classifier_logits
 
         def says(inputs: Tensor) -> Tensor:
             heard.append(inputs.shape[1])
             return say(inputs)
 
-        monkeypatch.setattr(block.networks, "said", says)
+        monkeypatch.setattr(block.networks, "classifier_logits", says)
         block.rehearse_evaluation()
         raise _EnoughError
 

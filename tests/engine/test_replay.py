@@ -47,7 +47,7 @@ def test_out_of_memory_at_the_first_recording_is_for_others_to_answer(
     with pytest.raises(torch.OutOfMemoryError):
         steps(4)
     assert taken == [4] * EAGER_STEPS
-    steps._recordings[8] = object()  # type: ignore[assignment]
+    steps._graphs[8] = object()  # type: ignore[assignment]
     with pytest.warns(Notice, match="CUDA out of memory"):
         steps(4)
     assert taken == [4] * (EAGER_STEPS + 1)

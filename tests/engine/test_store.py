@@ -238,5 +238,5 @@ def test_a_state_of_another_network_is_refused(blobs: DataSet, tmp_path: Path) -
     for old in files(tmp_path):
         old.unlink()
     write_tensors(tmp_path / ".checkpoints", "epoch-00002", *to_tensors([(bound, state)]))
-    with pytest.raises(InputError, match="does not fit the networks that its spec names"):
+    with pytest.raises(InputError, match="does not fit the networks"):
         train_broken([SPEC], blobs, tmp_path, EVERYTHING)

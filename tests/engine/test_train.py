@@ -123,14 +123,14 @@ def test_patience_ends_a_run_early_and_keeps_its_best_epoch(blobs: DataSet) -> N
     assert hasty.metrics["test_accuracy"] == best["test_accuracy"]
 
 
-def test_rows_that_stay_until_leaving_pays_change_nothing(
+def test_rows_that_stay_until_removal_pays_change_nothing(
     blobs: DataSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a GPU a row that is done stays until a new recording is worth it; here all stay to the end."""
     specs = [RunSpec("limit-l", epochs=30, batch_size=16, patience=p, seed=p) for p in (30, 3, 5)]
     specs.append(RunSpec("ce", epochs=4, batch_size=16, optimiser="adam", learning_rate=1e30))
     leaving = train(specs, blobs, threads=1)
-    monkeypatch.setattr("noiselimit.engine.block.Block._leaving_pays", lambda *_: False)
+    monkeypatch.setattr("noiselimit.engine.block.Block._removal_pays", lambda *_: False)
     staying = train(specs, blobs, threads=1)
     for first, second in zip(leaving, staying, strict=True):
         assert first.metrics["failure"] == second.metrics["failure"]

@@ -1,7 +1,7 @@
-"""Random cuts of pictures: mirrored, and moved by up to four pixels, the standard for 32 × 32 pictures.
+"""Random flips and crops of pictures.
 
-Drawn anew for every place of an epoch's order, from the run's own stream, so a run sees the same pictures
-alone, in a cohort and in larger batches, and pictures that are streamed unscaled are cut alike.
+Views are drawn for each position in the epoch's order from the run's own random stream, so a run sees the
+same pictures alone and in a cohort, in memory and streamed.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,10 @@ from noiselimit.draws import words_at
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What may happen to a picture on its way into training."""
+    """What training does to a picture: mirror it, move it by up to `PADDING` pixels."""
 
     flip: bool = False
     crop: bool = False
-
-    def __bool__(self) -> bool:
-        return self.flip or self.crop
 
 
 AUGMENTATIONS = {
@@ -35,52 +32,50 @@ AUGMENTATIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """What was drawn for [K, B] places: `noiselimit.data.arrays.View` for many at once."""
+    """`noiselimit.data.arrays.View` for [K, B] pictures."""
 
-    flip: Tensor
-    """bool [K, B]."""
-    down: Tensor
-    across: Tensor
-    """float32 [K, B] in [0, 1)."""
+    flip: Tensor  # bool
+    down: Tensor  # float32 in [0, 1)
+    across: Tensor  # float32 in [0, 1)
 
     def between(self, start: int, stop: int) -> "Views":
-        """Those of the places start … stop."""
+        """The columns start … stop."""
         return Views(self.flip[:, start:stop], self.down[:, start:stop], self.across[:, start:stop])
 
     def at(self, positions: Tensor) -> "Views":
-        """Those of these places [B], in all rows."""
+        """The columns at positions [B]."""
         return Views(*(values.index_select(1, positions) for values in (self.flip, self.down, self.across)))
 
     def copy_(self, other: "Views") -> None:
-        """Take over what the other says, in the same tensors."""
+        """Copy the other's values into these tensors."""
         self.flip.copy_(other.flip)
         self.down.copy_(other.down)
         self.across.copy_(other.across)
 
     def of_row(self, row: int) -> list[View]:
-        """The row's views one by one, for pictures that are read one by one."""
+        """One row as a list of `View`."""
         columns = (values[row].tolist() for values in (self.flip, self.down, self.across))
         return [View(*values) for values in zip(*columns, strict=True)]
 
 
-def draw_views(augmentation: Augmentation, keys: Tensor, epoch: Tensor, places: Tensor) -> Views:
-    """Views for these places [K, B] of the epoch's order, from each row's key [K]; one word each serves."""
-    words = words_at(keys, epoch, places)
-    middle = torch.full(places.shape, 0.5, device=places.device)
+def draw_views(augmentation: Augmentation, keys: Tensor, epoch: Tensor, positions: Tensor) -> Views:
+    """Draw views for positions [K, B] of the epoch's order, from the keys [K] of the rows."""
+    words = words_at(keys, epoch, positions)
+    middle = torch.full(positions.shape, 0.5, device=positions.device)
     return Views(
-        flip=(words & 1).bool() if augmentation.flip else torch.zeros_like(places, dtype=torch.bool),
+        flip=(words & 1).bool() if augmentation.flip else torch.zeros_like(positions, dtype=torch.bool),
         down=_fraction(words, 8) if augmentation.crop else middle,
         across=_fraction(words, 32) if augmentation.crop else middle,
     )
 
 
 def _fraction(words: Tensor, bit: int) -> Tensor:
-    """16 of the word's bits as a float in [0, 1), exactly."""
+    """16 bits of each word as a float in [0, 1)."""
     return ((words >> bit) & 0xFFFF).to(torch.float32) * 2.0**-16
 
 
 def cut(pictures: Tensor, views: Views) -> Tensor:
-    """[K, B, C, H, W] → the same shape: pad, take the window that the view says, mirror."""
+    """Pad, crop and mirror pictures [K, B, C, H, W]; the shape stays."""
     rows, batch, _, height, width = pictures.shape
     padded = pad(pictures.flatten(0, 1), (PADDING,) * 4)  # [K·B, C, H + 8, W + 8]
     flip, down, across = (values.flatten()[:, None] for values in (views.flip, views.down, views.across))

@@ -13,8 +13,8 @@ from typing import Self
 
 import torch
 
+from noiselimit.engine.callbacks import is_averaged
 from noiselimit.engine.checkpoint_file import Entry, Store
-from noiselimit.engine.evaluation import is_averaged
 from noiselimit.engine.results import Keep, RowState, Take
 from noiselimit.errors import InputError, Notice, number
 from noiselimit.machine import lacks_memory

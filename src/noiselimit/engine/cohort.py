@@ -10,13 +10,13 @@ import torch
 
 from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.backend import Backend, with_fallback
+from noiselimit.engine.backend import Backend
 from noiselimit.engine.block import Block
-from noiselimit.engine.block_data import DeviceInputs, block_data
-from noiselimit.engine.evaluation import MakeCallback
-from noiselimit.engine.gpu import train_on_gpu
+from noiselimit.engine.block_data import block_data, device_inputs
+from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import Checkpointer, OnEpoch, Record, RowState, RunResult, Stopped
+from noiselimit.engine.retry import train_on_gpu, with_fallback
 from noiselimit.engine.rows import State
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
@@ -107,7 +107,7 @@ class CohortTrainer:
 
     def __post_init__(self) -> None:
         self._streamed = isinstance(self.data.examples.inputs, LazyInputs)
-        self._inputs = DeviceInputs.of(self.data, self.device)
+        self._inputs = device_inputs(self.data, self.device)
         self._finished: set[int] = set()
         self._abort = threading.Event()
         self._lock = threading.Lock()

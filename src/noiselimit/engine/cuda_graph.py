@@ -1,4 +1,4 @@
-"""A step that is repeated: on a GPU its launches are recorded once and replayed, no Python in between."""
+"""A training step that is recorded as a CUDA graph and replayed, so that Python launches no kernels."""
 
 import time
 import warnings
@@ -11,61 +11,59 @@ from noiselimit.engine.backend import first_line
 from noiselimit.errors import Notice
 
 EAGER_STEPS = 2
-"""Steps taken one launch at a time before the first recording: libraries set themselves up in them, and
-convolutions try which of their algorithms is fastest. They are steps like any other."""
+"""Steps before the first recording. Libraries initialise in them, and cuDNN chooses its algorithms."""
 
 
 class GraphedStep:
-    """Calls `step(size)`; from the third step on by replaying a recording, if that is wanted and works.
+    """Calls `step(size)`; from the third step on by replaying a CUDA graph, if `record` is set and it works.
 
-    A recording holds addresses, so a step must find its inputs and leave its results in tensors that stay.
+    A graph holds addresses, so the step must read its inputs from tensors that stay, and write to such.
     """
 
     def __init__(self, step: Callable[[int], None], *, record: bool, must_fit: bool = True) -> None:
-        """`must_fit`: a first recording that finds no memory is an error, not a reason to do without."""
+        """`must_fit`: raise if the first recording runs out of memory, instead of going on without."""
         self._step = step
         self._record = record
         self._must_fit = must_fit
         self._taken = 0
         self._seen: Counter[int] = Counter()
-        self._recordings: dict[int, torch.cuda.CUDAGraph] = {}
-        self.seconds = 0.0
-        """How long recording has taken so far."""
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self.seconds = 0.0  # spent on recording
 
     def __call__(self, size: int) -> None:
-        """Take one step with this many examples."""
-        if size not in self._recordings and self._record and self._taken >= EAGER_STEPS and self._seen[size]:
-            self._make_recording(size)
-        if size in self._recordings:
-            self._recordings[size].replay()
+        """Take one step with `size` examples."""
+        if size not in self._graphs and self._record and self._taken >= EAGER_STEPS and self._seen[size]:
+            self._record_graph(size)
+        if size in self._graphs:
+            self._graphs[size].replay()
         else:
             self._step(size)
         self._taken += 1
         self._seen[size] += 1
 
-    def forget(self) -> None:
-        """Give the recordings' memory back."""
-        self._recordings.clear()
+    def reset(self) -> None:
+        """Delete the graphs, which frees their memory."""
+        self._graphs.clear()
 
-    def _make_recording(self, size: int) -> None:
+    def _record_graph(self, size: int) -> None:
         started = time.perf_counter()
         try:
-            recording = torch.cuda.CUDAGraph()
-            pool = next(iter(self._recordings.values())).pool() if self._recordings else None
+            graph = torch.cuda.CUDAGraph()
+            pool = next(iter(self._graphs.values())).pool() if self._graphs else None
             # On the stream of the steps before: autograd remembers where a weight was first used.
             stream = torch.cuda.current_stream()
-            with torch.cuda.graph(recording, pool=pool, stream=stream, capture_error_mode="thread_local"):
+            with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 self._step(size)
-            self._recordings[size] = recording
-        except Exception as error:  # anything a library may say; the plain way is always open
-            if isinstance(error, torch.OutOfMemoryError) and not self._recordings and self._must_fit:
+            self._graphs[size] = graph
+        except Exception as error:
+            if isinstance(error, torch.OutOfMemoryError) and not self._graphs and self._must_fit:
                 raise
             self._record = False
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
             warnings.warn(
                 f"a training step could not be recorded ({first_line(error)}), so its kernels are launched "
-                "one by one: slower, same results; --graphs off hides this line.",
+                "one by one: slower, same results; --graphs off hides this message.",
                 Notice,
                 stacklevel=2,
             )

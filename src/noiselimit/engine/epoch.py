@@ -1,4 +1,4 @@
-"""The losses of a block's rows: each method computes those of its own rows."""
+"""What changes from epoch to epoch and from step to step: order, views, rates, totals and losses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from noiselimit.runs.spec import RunSpec
 
 
 def batch_bounds(count: int, size: int) -> list[tuple[int, int]]:
-    """(start, stop) of every batch; the last may be shorter, and nobody is left out or seen twice.
+    """(start, stop) of every batch; the last may be smaller.
 
-    A last batch of a single example joins the one before it: batch-norm has no variance of one value.
+    A last batch of one example joins the one before: batch-norm needs more than one value.
     """
     starts = list(range(0, count, size))
     if count % size == 1 and len(starts) > 1:
@@ -27,41 +27,45 @@ def batch_bounds(count: int, size: int) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], count], strict=True))
 
 
+def learning_rate(spec: RunSpec, epoch: int) -> float:
+    """The learning rate of an epoch, counted from 1."""
+    return spec.learning_rate * SCHEDULES[spec.schedule]((epoch - 1) / spec.epochs)
+
+
 @dataclass(frozen=True, eq=False)
 class Epoch:
-    """One pass of K rows over their training examples."""
+    """One pass of K rows over their m training examples. A CUDA graph uses its tensors, so they stay."""
 
     order_keys: Tensor
     augmentation_keys: Tensor
-    """int64 [K]: where each row draws from."""
+    """int64 [K]: keys of the random streams."""
     order: Tensor
-    """int64 [K, m]: positions in the order in which each row visits them."""
+    """int64 [K, m]: the positions in the order in which each row visits them."""
     views: Views | None
-    """[K, m] how each place's picture is varied."""
+    """[K, m]: how the picture at each place of the order is augmented."""
     place: Tensor
-    """int64 []: how many places of the order have been visited."""
+    """int64 []: how many places of the order were visited."""
     rates: Rates
     totals: EpochTotals
 
     @classmethod
-    def empty(cls, specs: Sequence[RunSpec], part: Part, device: torch.device, step: int = 0) -> "Epoch":
-        """Room for an epoch of these runs, `step` steps into their training."""
+    def empty(cls, specs: Sequence[RunSpec], part: Part, device: torch.device, step: int) -> "Epoch":
+        """Allocate the tensors for these runs, after `step` steps."""
 
         def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
 
         rows, count = part.index.shape
         seeds = [spec.seed for spec in specs]
-        unvaried = Views(
-            zeros(rows, count, dtype=torch.bool),
-            zeros(rows, count, dtype=torch.float32),
-            zeros(rows, count, dtype=torch.float32),
-        )
+        views = None
+        if specs[0].augmentation != "none":
+            flip = zeros(rows, count, dtype=torch.bool)
+            views = Views(flip, *(zeros(rows, count, dtype=torch.float32) for _ in range(2)))
         return cls(
             order_keys=stream_keys(seeds, Stream.ORDER, device),
             augmentation_keys=stream_keys(seeds, Stream.AUGMENTATION, device),
             order=zeros(rows, count, dtype=torch.int64),
-            views=unvaried if AUGMENTATIONS[specs[0].augmentation] else None,
+            views=views,
             place=zeros(dtype=torch.int64),
             rates=Rates(
                 learning_rate=zeros(rows, dtype=torch.float64),
@@ -73,7 +77,7 @@ class Epoch:
         )
 
     def begin(self, epoch: int, specs: Sequence[RunSpec], part: Part) -> None:
-        """Draw the epoch's order and views, set its rates, and start counting anew."""
+        """Draw the order and the views, set the rates and clear the totals."""
         now = torch.tensor(epoch, device=self.order.device)
         self.order.copy_(SAMPLERS[specs[0].sampler](self.order_keys, now, part.labels))
         if self.views is not None:
@@ -89,21 +93,16 @@ class Epoch:
         self.place.zero_()
         self.totals.clear()
 
-    def next_places(self, size: int) -> tuple[Tensor, Views | None]:
+    def next_positions(self, size: int) -> tuple[Tensor, Views | None]:
         """The next `size` positions [K, size] of the order, with their views."""
         places = self.place + torch.arange(size, device=self.place.device)
         self.place.add_(size)
         return self.order.index_select(1, places), None if self.views is None else self.views.at(places)
 
 
-def learning_rate(spec: RunSpec, epoch: int) -> float:
-    """By the run's schedule."""
-    return spec.learning_rate * SCHEDULES[spec.schedule]((epoch - 1) / spec.epochs)
-
-
 @dataclass(frozen=True)
 class MethodRows:
-    """Neighbouring rows of one method."""
+    """Consecutive rows of one method."""
 
     method: Method
     rows: slice
@@ -115,7 +114,7 @@ class MethodRows:
 def method_rows(
     specs: Sequence[RunSpec], transitions: Sequence[Tensor | None], device: torch.device
 ) -> list[MethodRows]:
-    """The rows method by method; those of one method are neighbours."""
+    """Group the rows by method; the rows of a method are consecutive."""
     groups = []
     methods = [spec.method for spec in specs]
     for name in dict.fromkeys(methods):
@@ -131,7 +130,7 @@ def method_rows(
     return groups
 
 
-def losses(
+def compute_losses(
     groups: Sequence[MethodRows],
     given: InputBatch,
     logits: Tensor,
@@ -139,21 +138,19 @@ def losses(
     predicted: Tensor | None,
     step: Tensor,
 ) -> Tensor:
-    """[K] of logits [K, B, C], features [K, B, F] and predictor logits [P, B, C], at this step []."""
+    """Losses [K] from logits [K, B, C], features [K, B, F] and predictor logits [P, B, C] at this step []."""
     found = []
     for group in groups:
         rows, method = group.rows, group.method
-        own_predicted = None
-        if predicted is not None and method.needs_predictor:
-            own_predicted = _part(predicted, rows)
+        own = _rows(predicted, rows) if predicted is not None and method.needs_predictor else None
         draw = DRAWS[method.draws] if method.draws else None
         batch = Batch(
-            logits=_part(logits, rows),
-            features=_part(features, rows),
-            labels=_part(given.labels, rows),
-            predictor_logits=own_predicted,
+            logits=_rows(logits, rows),
+            features=_rows(features, rows),
+            labels=_rows(given.labels, rows),
+            predictor_logits=own,
             draws=draw(group.sampling_keys, step, (logits.shape[1], logits.shape[2])) if draw else None,
-            weights=None if given.weights is None else _part(given.weights, rows),
+            weights=None if given.weights is None else _rows(given.weights, rows),
             transition=group.transition,
             step=step,
         )
@@ -161,6 +158,6 @@ def losses(
     return found[0] if len(found) == 1 else torch.cat(found)
 
 
-def _part(tensor: Tensor, rows: slice) -> Tensor:
-    """These rows; all of them without a slice, whose gradient would be a copy."""
+def _rows(tensor: Tensor, rows: slice) -> Tensor:
+    """These rows; all rows without a slice, whose gradient would be a copy."""
     return tensor if rows == slice(0, len(tensor)) else tensor[rows]

@@ -1,14 +1,12 @@
-"""Given labels that whole networks hit, for trainings that switch some of their units off."""
+"""What each epoch measures: training loss, hits, and the memorised label noise."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from noiselimit.engine.block_data import InputBatch
-from noiselimit.engine.pair import NetworkPair
 from noiselimit.engine.results import Record
 from noiselimit.information import gradient_capacity
 from noiselimit.information.meter import estimated_entropy, implied_bits, predictor_bits
@@ -16,28 +14,27 @@ from noiselimit.methods import get_method
 from noiselimit.runs.spec import RunSpec
 
 MOST_TALLIED_CLASSES = 64
-"""One program counts a row, which pays for few classes: timed once on an H200, it was quicker than the plain
-launches with 10 classes, no quicker with 100 and much slower with 1,000."""
+"""Up to here our kernel is used. On an H200 it was faster than torch with 10 classes, not with 100."""
 
 
 @dataclass(frozen=True, eq=False)
 class EpochTotals:
-    """Sums over an epoch, kept on the device so that no step waits for them."""
+    """Sums over an epoch, [K], on the device so that no step waits for them."""
 
     loss: Tensor
-    """float64 [K], summed over examples."""
+    """float64: summed over examples."""
     correct: Tensor
-    """int64 [K]: given labels hit while training."""
+    """int64: given labels hit in training."""
     wrong: Tensor
-    """int64 [K]: wrong labels seen, where it is known which are wrong."""
+    """int64: wrong labels seen, if it is known which are wrong."""
     fitted: Tensor
-    """int64 [K]: those of them that were hit while training."""
+    """int64: wrong labels hit in training."""
     unsure: Tensor
-    """float64 [K]: entropies in bits of the predictor's probabilities; 0 in rows without predictor."""
+    """float64: entropy of the predictor's probabilities in bits; 0 in rows without predictor."""
     square_norm: Tensor
-    """float64 [K]: ‖μ‖² of the predicted gradients, likewise."""
+    """float64: ‖μ‖² of the predicted gradients; likewise."""
     first_bad: Tensor
-    """int64 [K]: first step whose loss was not finite, or −1."""
+    """int64: first step whose loss was not finite, or −1."""
 
     @classmethod
     def zeros(cls, rows: int, device: torch.device) -> "EpochTotals":
@@ -55,7 +52,7 @@ class EpochTotals:
         )
 
     def clear(self) -> None:
-        """Begin anew, in the same tensors."""
+        """Start again, in the same tensors."""
         torch._foreach_zero_(self._sums())
         self.first_bad.fill_(-1)
 
@@ -73,9 +70,9 @@ class EpochTotals:
         step: Tensor,
         kernels: bool = False,
     ) -> None:
-        """Count one step: [K] losses, [K, B, C] logits, [P, B, C] of predictors, [K, B] labels and flags.
+        """Add one step: [K] losses, [K, B, C] logits, [P, B, C] predictor logits, [K, B] labels and flags.
 
-        With `kernels` in one launch, for which the device must be a GPU, where there are few classes.
+        `kernels`: in one launch on a GPU, if there are few classes.
         """
         if kernels and logits.shape[-1] <= MOST_TALLIED_CLASSES:
             from noiselimit.engine.kernels.tally import tally
@@ -97,38 +94,38 @@ class EpochTotals:
 
 
 class MemorisedRows:
-    """The meter of `noiselimit.meter` for K rows, epoch after epoch."""
+    """The memorisation meter of `noiselimit.information.meter` for K rows, over all epochs."""
 
     def __init__(self, noise_entropies: Sequence[float | None], classes: int) -> None:
-        """`noise_entropies`: H(y|x) of each row's training labels in bits, where it is known."""
+        """`noise_entropies`: H(y|x) of each row's training labels in bits, or None if unknown."""
         self._entropies = list(noise_entropies)
         self._classes = classes
         self._capacities = [0.0] * len(self._entropies)
         self._estimates = [math.inf] * len(self._entropies)
 
-    def keep(self, rows: Sequence[int]) -> None:
+    def select(self, rows: Sequence[int]) -> None:
         """Drop all other rows."""
         self._entropies = [self._entropies[row] for row in rows]
         self._capacities = [self._capacities[row] for row in rows]
         self._estimates = [self._estimates[row] for row in rows]
 
-    def held(self, row: int) -> tuple[float, float]:
-        """What epochs have left of a row: bits added up, and the least estimate."""
+    def state(self, row: int) -> tuple[float, float]:
+        """The row's summed capacity and its lowest estimate."""
         return self._capacities[row], self._estimates[row]
 
     def restore(self, row: int, capacity: float, estimate: float) -> None:
-        """Go on from there."""
+        """Set what `state` returned."""
         self._capacities[row], self._estimates[row] = capacity, estimate
 
     def after(self, totals: EpochTotals, specs: Sequence[RunSpec], examples: int) -> list[Record]:
-        """What each row's history says of the epoch, with so many training examples."""
+        """The meter's part of each row's history record after an epoch."""
         correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()
         unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
         records: list[Record] = []
         for i, spec in enumerate(specs):
             entropy = self._entropies[i]
             if entropy is None and get_method(spec.method).needs_predictor and math.isfinite(unsure[i]):
-                # The least so far: an untrained predictor is unsure of labels that it only has to learn.
+                # The lowest so far: an untrained predictor is unsure of labels that it has yet to learn.
                 estimate = estimated_entropy(unsure[i] / examples, self._classes)
                 entropy = self._estimates[i] = min(self._estimates[i], estimate)
             capacity = _capacity(spec, square_norm[i] / examples, self._classes)
@@ -145,10 +142,10 @@ class MemorisedRows:
 
 
 def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | None:
-    """Bits per label that an epoch's sampled gradients may have told (Prop. 3.1); None for other methods.
+    """Bits per label that an epoch's sampled gradients can carry (Prop. 3.1); None if there is no bound.
 
-    None as well where labels reach the weights by another way (a start that may know them, an order that is
-    drawn from them), and without noise, where the bound is infinite.
+    There is none for other methods, without noise, and if labels reach the weights in another way: by initial
+    weights or by a sampler that depends on them.
     """
     method = get_method(spec.method)
     if spec.sampler != "shuffled" or spec.initial_weights is not None:
@@ -157,27 +154,3 @@ def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | N
         return None
     sigma = spec.hyper["sigma"]
     return float(gradient_capacity(mean_square_norm, classes, sigma, method.draws)) if sigma else None
-
-
-def hits_of_whole_networks(
-    totals: EpochTotals,
-    networks: NetworkPair,
-    batches: Iterable[InputBatch],
-    hear: Callable[[InputBatch, Tensor], None],
-) -> EpochTotals:
-    """The totals of an epoch with labels counted anew: in these batches, in evaluation mode, weights at rest.
-
-    A network without half of its units misses labels that it knows, and would seem to have memorised little.
-    Tensors of `totals`, to which recorded steps add, stay as they are. `hear` gets every batch with its
-    logits.
-    """
-    correct, wrong, fitted = (torch.zeros_like(totals.correct) for _ in range(3))
-    for batch in batches:
-        logits = networks.said(batch.inputs)
-        hit = logits.argmax(-1) == batch.labels
-        correct += hit.sum(1)
-        if batch.wrong is not None:
-            wrong += batch.wrong.sum(1)
-            fitted += (hit & batch.wrong).sum(1)
-        hear(batch, logits)
-    return replace(totals, correct=correct, wrong=wrong, fitted=fitted)

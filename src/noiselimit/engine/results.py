@@ -1,7 +1,4 @@
-"""The state of a row at the end of an epoch: all that its further training depends on besides its spec.
-
-Random numbers are functions of seed and step, so there is no generator in it.
-"""
+"""What training returns: history records, scores, finished runs, and the states that checkpoints save."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +9,10 @@ from torch import Tensor
 from noiselimit.engine.rows import State
 
 Record = Mapping[str, float | int | None]
-"""One epoch of one run, as it stands in history.jsonl."""
+"""One epoch of one run, as in history.jsonl."""
+
+OnEpoch = Callable[[int, Record], None]
+"""(row, the epoch's record)."""
 
 MEASURED = frozenset(
     {
@@ -25,33 +25,30 @@ MEASURED = frozenset(
         "validation_accuracy",
     }
 )
+"""Keys of a record whose values are numbers."""
 WHERE_KNOWN = frozenset({"test_accuracy", "noise_entropy", "memorised_bits", "wrong_fitted", "capacity_bits"})
-"""What a record says: numbers, and numbers or None."""
-
-OnEpoch = Callable[[int, Record], None]
-"""(row, the epoch's record)."""
+"""Keys whose values may be None."""
 
 
-class Stopped(Exception):  # noqa: N818  # no error: somebody wished it
-    """Ends a training whose caller asked for it; what has ended is kept, and so are checkpoints."""
+class Stopped(Exception):  # noqa: N818  # not an error: the caller asked for it
+    """Training ended because `stop` returned True. Finished runs and checkpoints are kept."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What the networks say of the examples of one part, in the part's order."""
+    """Class probabilities of the examples of one part, float32 [m, C]."""
 
     classifier: Tensor
-    """float32 [m, C] class probabilities softmax(a)."""
     predictor: Tensor | None
-    """float32 [m, C] softmax(r), when the method has a predictor."""
+    """None if the method has no predictor."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """What a row leaves behind."""
+    """The result of one row."""
 
     row: int
-    """Its number among the rows the block was given."""
+    """Its position among the specs."""
     history: tuple[Record, ...]
     best_epoch: int
     failure: str | None
@@ -60,13 +57,13 @@ class RunResult:
     predictor: State | None = None
     """State dicts of the best epoch."""
     best: Mapping[str, Scores] = field(default_factory=dict)
-    """Part name → scores at the best epoch: train, validation and, if there is one, test."""
+    """Scores at the best epoch, by part: train, validation and, if there is one, test."""
     last: Scores | None = None
-    """Scores of the training part at the last epoch. A run that could not begin has none of these."""
+    """Scores of the training part at the last epoch."""
     callback_result: Any = None
-    """What who looked on kept of it; nothing where it failed."""
+    """What the block's callback returned for the row; None if the run failed."""
     transition: Tensor | None = None
-    """[C, C] that the method corrected by, if it did."""
+    """The transition matrix [C, C] of methods that use one."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +74,11 @@ class BestEpoch:
     accuracy: float = -1.0
     loss: float = float("inf")
     rose_at: int = 0
-    """The last epoch whose accuracy was higher than all before; patience counts from here."""
+    """The last epoch with a higher accuracy than all before; patience counts from here."""
 
     @classmethod
     def of(cls, history: Iterable[Record]) -> "BestEpoch":
-        """The best of the epochs that these records tell of."""
+        """The best epoch of a history."""
         best = cls()
         for record in history:
             accuracy, loss = record["validation_accuracy"], record["validation_loss"]
@@ -91,7 +88,7 @@ class BestEpoch:
         return best
 
     def after(self, epoch: int, accuracy: float, loss: float) -> "BestEpoch":
-        """The best epoch once this one is known too."""
+        """The best epoch including this one."""
         if accuracy > self.accuracy:
             return BestEpoch(epoch, accuracy, loss, rose_at=epoch)
         if accuracy == self.accuracy and loss < self.loss:
@@ -105,44 +102,47 @@ class BestEpoch:
 
 @dataclass(frozen=True, eq=False)
 class RowState:
-    """On the CPU. Where the row trains there too, its tensors are those that training goes on to change."""
+    """The state of a row at the end of an epoch, on the CPU.
+
+    Random numbers are functions of seed and step, so no generator is saved. If the row trains on the CPU, the
+    tensors are the live ones, which the next step changes.
+    """
 
     epoch: int
-    """How many epochs are done."""
+    """Finished epochs."""
     step: int
-    """How many steps were taken in them."""
+    """Steps taken in them."""
     history: tuple[Record, ...]
-    """Of all these epochs; it also tells which was the best, and when patience ends."""
     capacity: float
     estimate: float
-    """What the meter of memorised noise has added up, and its least estimate so far."""
+    """State of the memorisation meter; see `MemorisedRows`."""
     channels_last: bool
     """How the weights of convolutions are stored in the vectors of weights; see `Packing`."""
     tensors: Mapping[str, Tensor]
-    """Weights, the best epoch's, the optimiser's state and statistics of both networks (`classifier.…` and
-    `predictor.…`), `transition`, and what who looks on has heard (`watched.…`)."""
+    """Weights, best weights, optimiser state and statistics of both networks (`classifier.…` and
+    `predictor.…`), `transition`, and the callback's state (`watched.…`)."""
     seconds: float = 0.0
     """How long the row has trained."""
 
 
 Take = Callable[[], Mapping[int, RowState]]
-"""Makes the states of the rows that a block still trains, by the numbers that the block was given."""
+"""Returns the states of the rows that a block still trains, by row."""
 
 Keep = Callable[[Take, Callable[[], int]], None]
-"""(take, says how many bytes that needs): called at the end of an epoch, to take states or to leave it."""
+"""(take the states, how many bytes they need): called after each epoch; it decides whether to save."""
 
 
 class Checkpointer(Protocol):
-    """Keeps the states of a cohort's rows, by position."""
+    """Saves and loads the states of a cohort's rows."""
 
     def epochs(self, rows: Sequence[int]) -> list[int]:
-        """The epochs from which these rows can go on; 0 is the beginning."""
+        """The saved epoch of each of these rows; 0 if none is saved."""
 
     def states(self, rows: Sequence[int]) -> list[RowState]:
-        """Of rows that can go on from an epoch other than 0."""
+        """The saved states of rows that have one."""
 
     def of_block(self, rows: Sequence[int]) -> Keep:
-        """Who keeps the states of a block of these rows, which starts now."""
+        """What a new block of these rows calls after each epoch."""
 
     def save(self) -> None:
-        """Keep what is at hand: the training ends early, and soon."""
+        """Save what is in memory, quickly: the training ends early."""

@@ -1,8 +1,4 @@
-"""Pictures decoded by worker processes a few batches ahead of the arithmetic, and never more than these.
-
-Workers come from a fork server: forking this process itself, whose other threads are inside torch, may copy a
-held lock. What a worker is sent is one batch's file names, so it starts in no time and holds no list of all.
-"""
+"""Pictures decoded by worker processes, a few batches ahead of the training."""
 
 import multiprocessing
 import os
@@ -10,7 +6,7 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import resource_tracker
@@ -25,98 +21,25 @@ from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
 
-
-def begin(parent: Connection, worker: int) -> None:
-    """In a worker: Pillow's remarks on odd but readable files would be printed once per process.
-
-    The other end of the connection is in the process that trains alone, and closes when that is killed. The
-    worker's own parent, which torch watches, is the fork server: that in turn lives as long as its workers.
-    """
-    warnings.simplefilter("ignore")
-    _end_after(partial(parent.poll, None))
-
-
-@contextmanager
-def watch() -> Iterator[int]:
-    """Yield what a process that is started inside gets as its stdin, to see when this one is gone."""
-    there, here = os.pipe()  # the latter is inherited by nobody, so it closes with this process
-    try:
-        yield there
-    finally:
-        os.close(there)
-        os.close(here)
-
-
-def end_with_parent() -> None:
-    """In a process that was given a `watch`: end, at the latest, when the process that started it ends."""
-    _end_after(partial(os.read, 0, 1))
-
-
-def _end_after(wait: Callable[[], object]) -> None:
-    def end() -> None:
-        wait()
-        os._exit(1)
-
-    threading.Thread(target=end, daemon=True).start()
-
-
-def start_method(preload: str) -> str:
-    """How processes are started that need the module `preload`, and what comes with it, at once."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():  # Windows
-        return "spawn"
-    _start_quiet_tracker()
-    multiprocessing.set_forkserver_preload([preload])  # the server imports torch once, for all workers
-    return "forkserver"
-
-
-def _start_quiet_tracker() -> None:
-    """Start the process that tidies up after one that was killed, told not to speak of it: we have spoken."""
-    with _hiding:
-        before = sys.warnoptions[:]
-        sys.warnoptions.append(f"ignore::UserWarning:{resource_tracker.__name__}")
-        try:
-            resource_tracker.ensure_running()
-        finally:
-            sys.warnoptions[:] = before
-
-
-_hiding = threading.RLock()
-
-
-@contextmanager
-def main_module_hidden() -> Iterator[None]:
-    """Processes started inside do not run the user's script again, which they do not need.
-
-    So a script works without `if __name__ == "__main__"`, and so does one that came from standard input.
-    """
-    with _hiding:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
-
-
 MOST_WORKERS = 8
 AHEAD = 2
-"""Batches that each worker may have ready or in hand."""
+"""Batches that each worker prepares ahead."""
 
 REMEDY = "free memory (also of /dev/shm), or use smaller batches."
 
 Request = Sequence[tuple[int, View]]
-"""One batch: which pictures, and which cut of each."""
+"""One batch: the number and the view of each picture."""
 Task = tuple[LazyInputs, tuple[View, ...]]
-"""A request as a worker gets it: its pictures alone, and a view of each."""
+"""A request as a worker gets it: only the pictures of this batch, and their views."""
 
 
 class PictureStream:
-    """Batches of pictures that do not fit in memory together."""
+    """Batches of pictures that do not fit into memory together."""
 
     def __init__(self, inputs: LazyInputs, workers: int | None = None) -> None:
-        """`workers` processes decode, at most one per core; 0 decodes in this one; None chooses."""
+        """`workers`: number of processes, at most one per core; 0 decodes in this process."""
         self.inputs = inputs
-        # A daemon may have no children, so it decodes by itself. More than cores, torch would warn of.
+        # A daemon process must not have children. DataLoader warns of more workers than cores.
         cores = 0 if multiprocessing.current_process().daemon else available_cores()
         self.workers = min(cores, MOST_WORKERS if workers is None else workers)
 
@@ -124,20 +47,20 @@ class PictureStream:
         return len(self.inputs)
 
     def batches(self, requests: Iterable[Request]) -> Iterator[Tensor]:
-        """uint8 [B, channels, height, width] for each request, in order.
+        """Yield uint8 [B, channels, height, width] for each request, in order.
 
-        At most workers × AHEAD requests are taken before their turn. Closing the iterator ends the workers.
+        At most workers × AHEAD requests are taken ahead. Closing the iterator ends the workers.
         """
         here, there = multiprocessing.Pipe(duplex=False)
         loader: DataLoader[Tensor | str] = DataLoader(
-            _Decoded(),
-            batch_size=None,  # each task is a batch already
+            _Decoder(),
+            batch_size=None,  # each task is a batch
             sampler=(self._task(request) for request in requests),
             num_workers=self.workers,
             prefetch_factor=AHEAD if self.workers else None,
-            multiprocessing_context=start_method(__name__) if self.workers else None,
-            worker_init_fn=partial(begin, here) if self.workers else None,
-            generator=torch.Generator(),  # otherwise a number of the global generator would be used up
+            multiprocessing_context=_start_method() if self.workers else None,
+            worker_init_fn=partial(_init_worker, here) if self.workers else None,
+            generator=torch.Generator(),  # else the global generator would advance
         )
         with main_module_hidden():
             decoded = iter(loader)
@@ -146,13 +69,13 @@ class PictureStream:
                 if isinstance(batch, str):
                     raise InputError(batch)
                 yield batch
-        except (RuntimeError, EOFError, ConnectionError) as error:  # the last two while its batch is fetched
+        except (RuntimeError, EOFError, ConnectionError) as error:
             if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
                 raise
             reason = (str(error) or "it was killed").splitlines()[0].rstrip(".")
             raise InputError(f"a process that decodes pictures ended early ({reason}): {REMEDY}") from None
         finally:
-            del decoded  # an exception's traceback would keep it, and with it the workers, alive
+            del decoded  # a traceback would keep it, and the workers, alive
             here.close()
             there.close()
 
@@ -160,11 +83,8 @@ class PictureStream:
         return self.inputs.take([row for row, _ in request]), tuple(view for _, view in request)
 
 
-class _Decoded(Dataset[Tensor | str]):
-    """What becomes of a task: its pictures, or the sentence that says why not.
-
-    A sentence is returned, not raised: a DataLoader would wrap the exception in a worker's traceback.
-    """
+class _Decoder(Dataset[Tensor | str]):
+    """Task → pictures, or an error message. DataLoader would wrap an exception in a worker's traceback."""
 
     def __getitem__(self, task: Task) -> Tensor | str:
         pictures, views = task
@@ -176,8 +96,52 @@ class _Decoded(Dataset[Tensor | str]):
         if get_worker_info() is None:
             return batch
         try:
-            # Here, since the queue of results loses a batch that it fails to share, and all would wait.
+            # The result queue would do this too, but it loses the batch if it fails, and all would wait.
             batch.share_memory_()  # type: ignore[no-untyped-call]
         except RuntimeError as error:
-            return f"shared memory for a batch of pictures is lacking ({error}): {REMEDY}"
+            return f"no shared memory for a batch of pictures ({error}): {REMEDY}"
         return batch
+
+
+def _init_worker(parent: Connection, worker: int) -> None:
+    """End this worker when the training process dies, and silence Pillow's warnings.
+
+    Torch watches the worker's own parent only, which is the fork server.
+    """
+    warnings.simplefilter("ignore")
+
+    def wait() -> None:
+        parent.poll(None)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+_globals_lock = threading.RLock()
+
+
+def _start_method() -> str:
+    """The fork server: a fork of this process could copy a lock that another thread holds."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():  # Windows
+        return "spawn"
+    with _globals_lock:  # start the tracker so that it does not warn after a kill
+        options = sys.warnoptions[:]
+        sys.warnoptions.append(f"ignore::UserWarning:{resource_tracker.__name__}")
+        try:
+            resource_tracker.ensure_running()
+        finally:
+            sys.warnoptions[:] = options
+    multiprocessing.set_forkserver_preload([__name__])  # import torch once for all workers
+    return "forkserver"
+
+
+@contextmanager
+def main_module_hidden() -> Iterator[None]:
+    """Workers started inside do not run the user's script again, so it needs no `__main__` guard."""
+    with _globals_lock:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main

@@ -13,7 +13,7 @@ import safetensors.numpy
 
 from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.evaluation import is_averaged
+from noiselimit.engine.callbacks import is_averaged
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import Record, RunResult, Scores
 from noiselimit.errors import InputError

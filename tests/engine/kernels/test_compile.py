@@ -8,7 +8,7 @@ COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from noiselimit.kernels import adam, pictures, tally
+from noiselimit.engine.kernels import adam, pictures, tally
 
 def compiled(kernel, pointers, numbers):
     integers = dict.fromkeys(("count", "batch", "predictors"), "i32")

@@ -190,7 +190,7 @@ from dataclasses import asdict
 import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from noiselimit.kernels import convolution_products as products, convolution_tiles as tiles
+from noiselimit.engine.kernels import convolution as products, convolution as tiles
 
 g = tiles.Geometry(32, 64, 3, 3, 2, 0, 7, 7, 3, 3)
 for name, extra in (
