@@ -1,8 +1,8 @@
-# Everything lives in .venv; the stamp file makes a second call reinstall nothing.
+# Everything is installed into .venv; the stamp file avoids installing it again.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs clean fuzz faults
+.PHONY: demo test lint clean
 
 demo: .venv/.installed
 	$(BIN)/noiselimit demo
@@ -14,17 +14,6 @@ lint: .venv/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-# 24,000 damaged and hostile files; a quarter of an hour.
-fuzz: .venv/.installed
-	$(BIN)/python tools/fuzz.py
-
-# Over 100 processes killed, disks filled and files damaged; a quarter of an hour.
-faults: .venv/.installed
-	$(BIN)/python tools/faults.py
-
-docs: .venv/.installed
-	$(BIN)/python docs/generate.py
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

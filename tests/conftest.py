@@ -1,4 +1,4 @@
-"""What all tests share: one torch thread, no time limits, and small data sets that train in a moment."""
+"""Shared by all tests: one torch thread, no time limits, and small data sets that train quickly."""
 
 import os
 from pathlib import Path
@@ -12,21 +12,18 @@ from PIL import Image
 from noiselimit.data.examples import DataSet, make_examples
 
 if not torch.cuda.is_available():
-    # Our kernels then run in Triton's interpreter, which must be chosen before anybody imports triton.
+    # Kernels then run in Triton's interpreter, which must be chosen before triton is imported.
     os.environ["TRITON_INTERPRET"] = "1"
 
-# No example is timed: the first call into a part of torch may load it for a second on a busy machine.
+# No deadlines: the first call into a part of torch may take a second on a busy machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-torch.set_num_threads(1)  # two threads that wait for each other beside a busy process run ten times slower
+torch.set_num_threads(1)  # two threads beside a busy process run ten times slower
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name tests by the length of bytes, not the bytes: gzip's hold the second in which they were made.
-
-    Processes that collect in different seconds would find different tests, and run none.
-    """
+    """Name tests by the length of bytes: gzip data contain the time, and workers must agree on names."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
@@ -42,7 +39,7 @@ def blobs() -> DataSet:
 
 @pytest.fixture(scope="session")
 def tiny_images() -> DataSet:
-    """Two classes of 8 × 8 pictures, bright above or bright below, 61 examples."""
+    """Two classes of 8 × 8 images, bright above or bright below, 61 examples."""
     generator = np.random.default_rng(3)
     labels = np.arange(61) % 2
     pictures = generator.integers(0, 60, size=(61, 1, 8, 8))

@@ -1,4 +1,4 @@
-"""noiselimit: train classifiers that cannot memorise wrong labels, and find the wrong labels."""
+"""Train classifiers that cannot memorise wrong labels, and find label errors in your data."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from noiselimit.runs.spec import RunSpec, grid
     from noiselimit.training import train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "DataSet",
@@ -80,7 +80,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when first used, so that `import noiselimit` and `--help` stay fast."""
+    """Import public names when they are first used, so that `import noiselimit` and `--help` stay fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'noiselimit' has no attribute '{name}'")
     value = getattr(import_module(f"noiselimit.{_HOMES[name]}"), name)

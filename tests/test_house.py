@@ -1,0 +1,75 @@
+"""The architecture: who may import whom, what stays free of torch, and how long a function may be."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "noiselimit"
+FILES = sorted(SOURCE.rglob("*.py"))
+LAYERS = [  # from low to high: a module may import its own layer and those below
+    {"errors", "fields", "machine", "randomness", "registry"},
+    {"files"},
+    {"draws", "information"},
+    {"data"},
+    {"noise"},
+    {"methods", "networks"},
+    {"engine", "runs"},
+    {"inference", "loss", "training"},
+    {"report"},
+    {"audit"},
+    {"estimator"},
+    {"__init__"},
+    {"cli"},
+    {"__main__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+MOST_LINES = 60
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "noiselimit":
+            yield from (f"noiselimit.{alias.name}" for alias in node.names if alias.name != "__version__")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "write absolute imports"
+            yield str(node.module)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_downwards(path: Path) -> None:
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for module in imported(path):
+        package, _, rest = module.partition(".")
+        assert package not in ("paper", "benchmarks", "tests")
+        if package == "noiselimit" and rest:
+            assert LEVEL[rest.partition(".")[0]] <= LEVEL[own], f"{own} must not import {module}"
+
+
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without its docstring."""
+    start = function.body[0].end_lineno if ast.get_docstring(function) else function.lineno - 1
+    return (function.end_lineno or 0) - (start or 0)
+
+
+def test_functions_are_short() -> None:
+    functions = [
+        (f"{path.relative_to(SOURCE)}: {node.name}", length(node))
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [(name, lines) for name, lines in functions if lines > MOST_LINES] == []
+
+
+def test_theory_data_and_the_command_line_start_without_torch() -> None:
+    script = "import sys, noiselimit.{}; sys.exit('torch' in sys.modules)"
+    for module in ("information", "data.catalogue", "noise", "methods", "runs.spec", "cli.main"):
+        assert subprocess.run([sys.executable, "-c", script.format(module)], check=False).returncode == 0, (
+            module
+        )
