@@ -53,7 +53,7 @@ from noiselimit.engine.preparation import split_examples
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
-from noiselimit.training import circumstances
+from noiselimit.training import environment
 
 JUDGING = 3  # raised when audits with the same settings come to other results
 WHEN = ("last", "stopped")
@@ -217,7 +217,7 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
     new: Content = {
         "kind": DETECTION,
         "schema": SCHEMA,
-        **circumstances(device),
+        **environment(device),
         "device_type": device.type,
         "threads": setting.threads or available_cores(),
         "quick": quick,

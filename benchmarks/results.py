@@ -17,7 +17,7 @@ from rich.table import Table
 
 from noiselimit.errors import InputError
 from noiselimit.files import make_folder, write_json
-from noiselimit.training import circumstances
+from noiselimit.training import environment as run_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
@@ -32,7 +32,7 @@ Content = dict[str, Any]
 def environment(device: torch.device) -> Content:
     """Device, versions and the state of the source."""
     commit, changed = source_state()
-    return {**circumstances(device), "commit": commit, "changed": changed}
+    return {**run_environment(device), "commit": commit, "changed": changed}
 
 
 def now() -> str:

@@ -122,7 +122,7 @@ def test_clean_labels_judge_where_they_are_known(blobs: DataSet) -> None:
 def test_a_folder_in_the_way_and_absurd_threads_get_a_sentence(blobs: DataSet, tmp_path: Path) -> None:
     spec = RunSpec("ce", epochs=1)
     (tmp_path / noiselimit.train(spec, blobs)[0].spec.folder_name).mkdir()
-    with pytest.raises(InputError, match="stands where this run belongs but holds no run: delete it"):
+    with pytest.raises(InputError, match="is not a run folder: delete it"):
         train(spec, blobs, out=tmp_path)
     with pytest.raises(InputError, match="threads_per_block is 9999999: give a whole number from 1 to 2"):
         train(spec, blobs, threads=2, threads_per_block=9999999)
@@ -138,7 +138,7 @@ def test_a_folder_that_holds_another_run_is_noticed(blobs: DataSet, tmp_path: Pa
     assert path is not None
     content = json.loads((path / "spec.json").read_text())
     (path / "spec.json").write_text(json.dumps({**content, "seed": 7}))
-    with pytest.raises(InputError, match="holds another run than its name says: delete it"):
+    with pytest.raises(InputError, match="a different run: delete it"):
         train(spec, blobs, out=tmp_path)
 
 

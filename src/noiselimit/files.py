@@ -9,8 +9,9 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from noiselimit.errors import InputError
 
@@ -24,7 +25,7 @@ LOCK_TIMEOUT = 3.0
 """Seconds to wait for a lock: a process that was just interrupted needs up to two to end."""
 
 
-def open_regular(path: str | bytes | Path) -> BinaryIO:
+def open_regular(path: str | bytes | Path) -> BufferedReader:
     """Open a regular file for reading bytes; a pipe or device, which could block forever, is refused."""
     require_regular(path)
     return open(path, "rb")
@@ -90,9 +91,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
     temporary = _temporary(path)
     try:
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         temporary.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     except OSError as error:
         if error.filename == str(temporary) or (error.filename is None and error.errno in FULL):
             error.filename = str(path)  # the name that the user knows
@@ -110,10 +111,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         for file in temporary.iterdir():
-            _sync(file)
-        _sync(temporary)
+            sync(file)
+        sync(temporary)
         temporary.rename(path)
-        _sync(path.parent)
+        sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -161,7 +162,7 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Force a file's bytes, or a folder's names, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

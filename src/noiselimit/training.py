@@ -1,11 +1,11 @@
-"""`train`: from specs and examples to runs, skipping what exists and keeping what is done."""
+"""`train`: train runs from specs and examples, or load those that exist."""
 
 import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,7 @@ from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend, fast_precision, find_backend, find_device
 from noiselimit.engine.callbacks import make_averages
-from noiselimit.engine.checkpoints import (
-    Checkpoints,
-    CohortKeeper,
-    open_checkpoints,
-    parse_interval,
-    tell_of_begun,
-)
+from noiselimit.engine.checkpoints import Checkpoints, CohortCheckpointer, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
 from noiselimit.engine.pair import check_start, check_weights
 from noiselimit.engine.preparation import PreparedRun, prepare_all
@@ -43,16 +37,16 @@ from noiselimit.runs.spec import RUN_FOLDER, RunSpec
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training has come; given to the `progress` function after every epoch and run."""
+    """The state of a training, passed to the `progress` function after every epoch and run."""
 
     done: int
-    """Epochs finished, all runs together; those that early stopping saved count as done."""
+    """Epochs finished, over all runs; epochs saved by early stopping count as finished."""
     total: int
-    """Epochs planned, all runs together."""
+    """Epochs planned, over all runs."""
     spec: RunSpec
-    """The run this news is about."""
+    """The run that this update is about."""
     record: Record | None
-    """Its latest epoch, or None when the run has just ended or was found finished or begun."""
+    """Its latest epoch; None if the run has just finished, or was found finished or with a checkpoint."""
 
 
 def train(
@@ -70,83 +64,55 @@ def train(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Run]:
-    """Train every spec and return the runs in the order of the specs.
+    """Train runs; those that can be rows of one tensor program train together.
 
-    `examples` are an Examples or DataSet, a pair (inputs, labels), or a torch Dataset. With `out`, every run
-    gets its folder there as soon as it is done, and a run whose folder exists is read instead of trained.
-    Specs that can be rows of one tensor program train as one cohort. What a spec starts from (the CE run of
-    fw, dmi and +init) is trained first, or read if its folder is there. On a CPU, `threads` (default: all
-    cores) are used in blocks of `threads_per_block`; with one thread per block, results do not depend on what
-    else is trained beside. On a GPU, `kernels` and `graphs` ('auto', 'on' or 'off') say whether our own
-    kernels are used and whether steps are recorded and replayed; what fails falls back with a `Notice`.
-    `averaged` also averages the networks' probabilities over the second half of the epochs (`Run.averaged`),
-    in 4 bytes × examples × classes of the device's memory for each network; it changes nothing in training.
-    With `out`, the states of runs that still train are kept in its folder .checkpoints, and a call after an
-    interruption goes on from there, on a CPU to the same end bit by bit: 'auto' writes them as often as costs
-    less than 2 % of the time, a number of seconds not more often than that (0: after every epoch), and 'off'
-    neither writes nor uses any. One process at a time trains in a folder; another is refused.
-    `stop` is asked at every step, in the threads that train; once it says yes, this ends with `Stopped`.
+    Runs that a spec starts from (the CE run of fw, dmi and +init) are trained first.
+
+    Parameters
+    ----------
+    specs : one spec or several; see `noiselimit.grid`.
+    examples : a DataSet or Examples, a pair (inputs, labels), or a torch Dataset.
+    out : folder for the runs. Existing runs are loaded, interrupted ones resume, on a CPU to the same bits.
+        Only one process at a time can train in a folder.
+    device : 'auto', 'cpu' or 'cuda'.
+    threads, threads_per_block : CPU threads, by default one per core, and how many share a block of runs.
+        With one per block, a run's result does not depend on the other runs.
+    kernels, graphs : 'auto', 'on' or 'off': our own GPU kernels and CUDA graphs. Both fall back if they fail.
+    averaged : average the networks' probabilities over the second half of the epochs (`Run.averaged`).
+    checkpoints : 'auto' (less than 2 % of the time), least seconds between two (0: every epoch), or 'off'.
+    progress : called after every epoch and run.
+    stop : called at every step, from worker threads; once it returns True, training raises `Stopped`.
+
+    Returns
+    -------
+    list of Run
+        In the order of the specs.
     """
-    given = [specs] if isinstance(specs, RunSpec) else list(specs)
-    if not given or not all(isinstance(spec, RunSpec) for spec in given):
+    listed = [specs] if isinstance(specs, RunSpec) else list(specs)
+    if not listed or not all(isinstance(spec, RunSpec) for spec in listed):
         raise InputError("specs must be at least one RunSpec: make them with noiselimit.grid(...).")
-    data = as_data_set(examples)
-    where = find_device(str(device))
-    backend = find_backend(kernels, graphs, where)
-    bound = [bind(spec, data, fast_precision(where)) for spec in given]
+    data, found = as_data_set(examples), find_device(str(device))
+    backend = find_backend(kernels, graphs, found)
+    bound = [bind(spec, data, fast_precision(found)) for spec in listed]
+    cores = _check_threads(threads, threads_per_block)
+    folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
+    with _locked(folder):
+        trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, stop)
+        runs = trainer.train(bound, interval, progress)
+    return [runs[spec.hash] for spec in bound]
+
+
+def _check_threads(threads: int | None, per_block: int) -> int:
     cores = available_cores() if threads is None else threads
-    for name, value, most in (
-        ("threads", cores, MOST_THREADS),
-        ("threads_per_block", threads_per_block, cores),
-    ):
+    for name, value, most in (("threads", cores, MOST_THREADS), ("threads_per_block", per_block, cores)):
         if not isinstance(value, int) or not 1 <= value <= most:
             raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
-    folder = Path(out) if out is not None else None
-    interval = parse_interval(checkpoints)
-    with _held(folder):
-        by_hash = {spec.hash: spec for spec in bound}
-        runs = {spec.hash: run for spec in by_hash.values() if (run := _find_run(spec, folder)) is not None}
-        for run in runs.values() if averaged else ():
-            require_averaged(run)
-        missing = [spec for spec in by_hash.values() if spec.hash not in runs]
-        for parent in {spec.hash: spec for spec in map(parent_spec, missing) if spec is not None}.values():
-            by_hash[parent.hash] = parent
-            if parent.hash not in runs and (run := _find_run(parent, folder)) is not None:
-                runs[parent.hash] = run
-        missing = [spec for spec in by_hash.values() if spec.hash not in runs]
-        shape, classes = data.examples.input_shape, data.examples.classes
-        taken_over = {spec.parent for spec in missing}
-        for run in runs.values():
-            if run.metrics["best_epoch"] and (run.spec.names_code or run.spec.hash in taken_over):
-                _check_weights(run, shape, classes)
-        for spec in {(spec.network, spec.initial_weights): spec for spec in missing}.values():
-            check_start(spec, shape, classes)
-        # All of it before the first file is written: a size or a noise that does not fit is told of here.
-        prepared = {spec.hash: ready for spec, ready in zip(missing, prepare_all(missing, data), strict=True)}
-        tally = _Tally(by_hash, progress)
-        for spec_hash in runs:
-            tally.ended(by_hash[spec_hash])
-        with open_checkpoints(folder, interval, where, averaged=averaged) as kept:
-            if kept is not None:
-                begun = kept.find(missing)
-                for spec_hash, entry in begun.items():
-                    tally.begun(by_hash[spec_hash], entry.epoch)
-                tell_of_begun(list(begun.values()), len(by_hash))
-            workshop = _Workshop(
-                data, folder, where, cores, threads_per_block, backend, averaged, prepared, tally, kept, stop
-            )
-            for generation in (
-                [spec for spec in missing if spec.parent is None],
-                [spec for spec in missing if spec.parent is not None],
-            ):
-                for run in workshop.train(generation, runs):
-                    runs[run.spec.hash] = run
-        return [runs[spec.hash] for spec in bound]
+    return cores
 
 
 @contextmanager
-def _held(folder: Path | None) -> Iterator[None]:
-    """Keep other processes out of the folder, and clear away what dead ones left of runs half written."""
+def _locked(folder: Path | None) -> Iterator[None]:
+    """Keep other processes out of the folder and clear what killed ones left half written."""
     if folder is None:
         yield
         return
@@ -155,29 +121,23 @@ def _held(folder: Path | None) -> Iterator[None]:
         yield
 
 
-def _find_run(spec: RunSpec, folder: Path | None) -> Run | None:
-    """The run of this spec, if the folder has it."""
-    place = folder / spec.folder_name if folder is not None else None
-    if place is None or not place.exists():
-        return None
-    if not (place / "spec.json").exists():
-        raise InputError(f"{place} stands where this run belongs but holds no run: delete it.")
-    run = load_run(place, trusted=True)  # the caller's own spec names the same code, if any
-    if run.spec != spec:
-        raise InputError(f"{place} holds another run than its name says: delete it.")
-    return run
+class _ProgressCounter:
+    """Counts epochs over all runs and calls the user's function."""
+
+    def __init__(self, specs: Mapping[str, RunSpec], progress: Callable[[Progress], None] | None) -> None:
+        self._done = dict.fromkeys(specs, 0)
+        self._total = sum(spec.epochs for spec in specs.values())
+        self._progress = progress
+
+    def update(self, spec: RunSpec, epoch: int, record: Record | None = None) -> None:
+        self._done[spec.hash] = epoch  # may go back: a cohort that runs out of memory starts over
+        if self._progress is not None:
+            self._progress(Progress(sum(self._done.values()), self._total, spec, record))
 
 
-def _check_weights(run: Run, input_shape: tuple[int, ...], classes: int) -> None:
-    """Refuse a found run whose weights are not those of the networks that its spec names now."""
-    check_weights(run.spec, Role.CLASSIFIER, run.weights.classifier, input_shape, classes)
-    if run.weights.predictor is not None:
-        check_weights(run.spec, Role.PREDICTOR, run.weights.predictor, input_shape, classes)
-
-
-@dataclass(frozen=True, eq=False)
-class _Workshop:
-    """What the trainings of one call share."""
+@dataclass(eq=False)
+class _Trainer:
+    """One call of `train`."""
 
     data: DataSet
     folder: Path | None
@@ -186,20 +146,81 @@ class _Workshop:
     threads_per_block: int
     backend: Backend
     averaged: bool
-    prepared: Mapping[str, PreparedRun]
-    tally: "_Tally"
-    checkpoints: Checkpoints | None
     stop: Callable[[], bool]
+    prepared: dict[str, PreparedRun] = field(init=False)
+    counter: _ProgressCounter = field(init=False)
+    checkpoints: Checkpoints | None = field(init=False)
 
-    def train(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
-        """The runs of these specs, whose parents are all among those done."""
-        orphans = {
-            spec.hash: _of_failed_parent(done[spec.parent])
-            for spec in specs
-            if spec.parent is not None and done[spec.parent].failed
-        }
-        runs = [self._failed(spec, orphans[spec.hash]) for spec in specs if spec.hash in orphans]
-        able = [spec for spec in specs if spec.hash not in orphans]
+    def train(
+        self, bound: Sequence[RunSpec], interval: float | None, progress: Callable[[Progress], None] | None
+    ) -> dict[str, Run]:
+        """Load or train these runs and their parents; returns them by hash."""
+        specs, runs = self._find_finished(bound)
+        missing = [spec for spec in specs.values() if spec.hash not in runs]
+        self._check_weights(missing, runs)
+        # Before the first file is written: this raises if a size or a noise does not fit the data.
+        ready = prepare_all(missing, self.data)
+        self.prepared = {spec.hash: each for spec, each in zip(missing, ready, strict=True)}
+        self.counter = _ProgressCounter(specs, progress)
+        for run in runs.values():
+            self.counter.update(run.spec, run.spec.epochs)
+        with open_checkpoints(self.folder, interval, self.device, averaged=self.averaged) as self.checkpoints:
+            if self.checkpoints is not None:
+                for found, entry in self.checkpoints.find(missing, len(specs)).items():
+                    self.counter.update(specs[found], entry.epoch)
+            parents, children = (
+                [s for s in missing if (s.parent is None) is first] for first in (True, False)
+            )
+            for generation in (parents, children):
+                runs |= {run.spec.hash: run for run in self._train_generation(generation, runs)}
+        return runs
+
+    def _find_finished(self, bound: Sequence[RunSpec]) -> tuple[dict[str, RunSpec], dict[str, Run]]:
+        """All specs, with the parents of unfinished ones, and the runs that exist, by hash."""
+        specs = {spec.hash: spec for spec in bound}
+        runs = {spec.hash: run for spec in specs.values() if (run := self._find_run(spec)) is not None}
+        for run in runs.values() if self.averaged else ():
+            require_averaged(run)
+        parents = [parent_spec(spec) for spec in specs.values() if spec.hash not in runs]
+        for parent in parents:
+            if parent is not None and parent.hash not in specs:
+                specs[parent.hash] = parent
+                if (run := self._find_run(parent)) is not None:
+                    runs[parent.hash] = run
+        return specs, runs
+
+    def _find_run(self, spec: RunSpec) -> Run | None:
+        place = None if self.folder is None else self.folder / spec.folder_name
+        if place is None or not place.exists():
+            return None
+        if not (place / "spec.json").exists():
+            raise InputError(f"{place} is in the way of this run but is not a run folder: delete it.")
+        run = load_run(place, trusted=True)  # the caller's own spec names the same code
+        if run.spec != spec:
+            raise InputError(f"{place} holds a different run: delete it.")
+        return run
+
+    def _check_weights(self, missing: Sequence[RunSpec], runs: Mapping[str, Run]) -> None:
+        """Refuse weights, of existing runs or files, that do not fit the networks named by the specs."""
+        shape, classes = self.data.examples.input_shape, self.data.examples.classes
+        parents = {spec.parent for spec in missing}
+        for run in runs.values():
+            if run.metrics["best_epoch"] and (run.spec.names_code or run.spec.hash in parents):
+                check_weights(run.spec, Role.CLASSIFIER, run.weights.classifier, shape, classes)
+                if run.weights.predictor is not None:
+                    check_weights(run.spec, Role.PREDICTOR, run.weights.predictor, shape, classes)
+        for spec in {(spec.network, spec.initial_weights): spec for spec in missing}.values():
+            check_start(spec, shape, classes)
+
+    def _train_generation(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
+        """Train runs whose parents are done; a child of a failed parent fails."""
+        runs: list[Run] = []
+        able: list[RunSpec] = []
+        for spec in specs:
+            if spec.parent is not None and done[spec.parent].failed:
+                runs.append(self._failed_child(spec, done[spec.parent]))
+            else:
+                able.append(spec)
         for positions in plan_cohorts(able, streamed=isinstance(self.data.examples.inputs, LazyInputs)):
             cohort = [able[i] for i in positions]
             parents = [None if s.parent is None else done[s.parent].weights.classifier for s in cohort]
@@ -210,19 +231,12 @@ class _Workshop:
         started = time.perf_counter()
         prepared = [self.prepared[spec.hash] for spec in specs]
         runs: list[Run] = []
-        checkpointer = None if self.checkpoints is None else CohortKeeper(self.checkpoints, specs)
 
-        def on_result(finished: RunResult) -> None:
-            spec = specs[finished.row]
-            seconds = (
-                time.perf_counter() - started if checkpointer is None else checkpointer.seconds(finished.row)
-            )
-            facts = {
-                "cohort": len(specs),
-                "cohort_seconds": round(seconds, 3),
-                **circumstances(self.device),
-            }
-            runs.append(self._ended(make_run(spec, prepared[finished.row], finished, self.data, facts)))
+        def on_result(result: RunResult) -> None:
+            seconds = round(time.perf_counter() - started, 3)
+            facts = {"cohort": len(specs), "cohort_seconds": seconds, **environment(self.device)}
+            run = make_run(specs[result.row], prepared[result.row], result, self.data, facts)
+            runs.append(self._finish(run))
 
         CohortTrainer(
             specs,
@@ -233,70 +247,40 @@ class _Workshop:
             threads=self.threads,
             threads_per_block=self.threads_per_block,
             backend=self.backend,
-            on_epoch=lambda row, record: self.tally.epoch(specs[row], record),
+            on_epoch=lambda row, record: self.counter.update(specs[row], int(record["epoch"] or 0), record),
             on_result=on_result,
             callback=make_averages if self.averaged else None,
-            checkpointer=checkpointer,
+            checkpointer=None if self.checkpoints is None else CohortCheckpointer(self.checkpoints, specs),
             stop=self.stop,
         ).train()
         return runs
 
-    def _failed(self, spec: RunSpec, reason: str) -> Run:
-        """A run that could not begin."""
-        facts = {"cohort": 0, "cohort_seconds": 0.0, **circumstances(self.device)}
-        never = RunResult(row=0, history=(), best_epoch=0, failure=reason)
-        return self._ended(make_run(spec, self.prepared[spec.hash], never, self.data, facts))
+    def _failed_child(self, spec: RunSpec, parent: Run) -> Run:
+        reason = str(parent.metrics["failure"]).rpartition(": ")[0] or parent.metrics["failure"]
+        place = parent.path or parent.spec.hash
+        failure = f"its parent run {place} failed ({reason}): lower parent_learning_rate"
+        facts = {"cohort": 0, "cohort_seconds": 0.0, **environment(self.device)}
+        never = RunResult(row=0, history=(), best_epoch=0, failure=failure)
+        return self._finish(make_run(spec, self.prepared[spec.hash], never, self.data, facts))
 
-    def _ended(self, run: Run) -> Run:
-        kept = write_run(run, self.folder) if self.folder is not None else run
-        self.tally.ended(run.spec)
-        return kept
-
-
-def _of_failed_parent(parent: Run) -> str:
-    """Why a child failed, with the remedy that helps its parent."""
-    reason = str(parent.metrics["failure"]).rpartition(": ")[0] or parent.metrics["failure"]
-    return f"its parent run {parent.path or parent.spec.hash} failed ({reason}): lower parent_learning_rate"
+    def _finish(self, run: Run) -> Run:
+        written = run if self.folder is None else write_run(run, self.folder)
+        self.counter.update(run.spec, run.spec.epochs)
+        return written
 
 
-def circumstances(device: torch.device) -> dict[str, Any]:
-    """Where and with what something was computed."""
+def environment(device: torch.device) -> dict[str, Any]:
+    """The device's name and the versions of Python and libraries, for a run's metrics."""
     from noiselimit import __version__
 
-    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
     versions = {"noiselimit": __version__, "torch": torch.__version__, "numpy": np.__version__}
-    return {"device": processor, "versions": {**versions, "python": platform.python_version()}}
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+    return {"device": name, "versions": {**versions, "python": platform.python_version()}}
 
 
 def _processor() -> str:
-    """The CPU's own name where the system tells it."""
     name = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
     return f"{name}, {available_cores()} cores"
-
-
-class _Tally:
-    """Counts epochs over all runs and passes the news on."""
-
-    def __init__(self, specs: Mapping[str, RunSpec], progress: Callable[[Progress], None] | None) -> None:
-        self._done = dict.fromkeys(specs, 0)
-        self._total = sum(spec.epochs for spec in specs.values())
-        self._progress = progress
-
-    def begun(self, spec: RunSpec, epochs: int) -> None:
-        self._done[spec.hash] = epochs
-        self._tell(spec, None)
-
-    def epoch(self, spec: RunSpec, record: Record) -> None:
-        self._done[spec.hash] = int(record["epoch"] or 0)  # no sum: a cohort may have to begin anew
-        self._tell(spec, record)
-
-    def ended(self, spec: RunSpec) -> None:
-        self._done[spec.hash] = spec.epochs
-        self._tell(spec, None)
-
-    def _tell(self, spec: RunSpec, record: Record | None) -> None:
-        if self._progress is not None:
-            self._progress(Progress(sum(self._done.values()), self._total, spec, record))

@@ -160,10 +160,6 @@ CASES = [
         ("l.txt", "not a regular file"), _pipe("l.txt", endless=True),
     ),
     Case(
-        "Hostile files", "link as checkpoints", (*TRAIN, "table.npz"), ("out/.checkpoints is a link",),
-        _link("out/.checkpoints"),
-    ),
-    Case(
         "Hostile files", "link as unfinished audit", ("audit", "table.npz", "--out", "found"),
         (".found.unfinished is a link",), _link(".found.unfinished"),
     ),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from broken_off import assert_same_run
+from interrupting import assert_same_run
 
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.block import Block

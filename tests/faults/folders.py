@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from noiselimit.engine.checkpoint_file import is_whole, read_entries
+
 from noiselimit.errors import InputError
 from noiselimit.runs.folder import load_run
 

@@ -125,24 +125,6 @@ def _averaged(folder: Path, _: Path) -> None:
     assert np.isfinite(averaged.classifier).all()
 
 
-def _checkpoint(_: Path, path: Path) -> None:
-    """As if the checksum in the file's name were right; what is malformed is told apart from other errors."""
-    from noiselimit.engine.checkpoint_file import Malformed, read_entries, read_state
-    from noiselimit.engine.results import BestEpoch
-
-    try:
-        states = [read_state(path, run, entry) for run, entry in read_entries(path).items()]
-    except Malformed as error:
-        raise InputError(str(error)[:100] or "malformed") from None
-    for state in states:
-        numbers = [value for record in state.history for value in record.values() if value is not None]
-        assert np.isfinite([state.seconds, state.capacity, state.step, *numbers]).all()
-        assert 1 <= BestEpoch.of(state.history).epoch <= len(state.history) == state.epoch
-        assert state.estimate >= 0
-        for name, tensor in state.tensors.items():
-            assert "moments" in name or "buffers" in name or tensor.isfinite().all()
-
-
 def _initial(_: Path, path: Path) -> None:
     from torch import nn
 
@@ -175,7 +157,6 @@ READERS: dict[str, Reader] = {
     "run folder, network": Reader(_weights, "run", "[sd]*.json"),
     "run folder, averages": Reader(_averaged, "run", "averaged.safetensors"),
     "run folder, Parquet": Reader(_report, "run", "*.parquet"),
-    "checkpoint": Reader(_checkpoint, "checkpoint"),
     "initial weights": Reader(_initial, "initial"),
     "unfinished training": Reader(_command, "command"),
     "unfinished audit": Reader(_writing, "writing"),

@@ -31,11 +31,8 @@ def write_samples(folder: Path) -> None:
 
 def _write_run(folder: Path, generator: np.random.Generator) -> None:
     import safetensors.torch
-    import torch
 
     from noiselimit import RunSpec, train
-    from noiselimit.engine.checkpoint_file import to_tensors, write_tensors
-    from noiselimit.engine.results import RowState
     from noiselimit.networks import Role
     from noiselimit.runs.spec import architecture
 
@@ -48,14 +45,6 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
     (folder.parent / "initial").mkdir()
     state = architecture(run.spec, Role.CLASSIFIER).build(run.data.input_shape, 3).state_dict()
     safetensors.torch.save_file(state, folder.parent / "initial" / "initial.safetensors")
-    weights = {
-        f"{network}.{name}": torch.zeros(20)
-        for network in ("classifier", "predictor")
-        for name in ("weights", "best_weights", "moments.first")
-    }
-    row = RowState(2, 8, tuple(run.history), 0.5, 0.1, False, weights)  # type: ignore[arg-type]
-    (folder.parent / "checkpoint").mkdir()
-    write_tensors(folder.parent / "checkpoint", "epoch-00002", *to_tensors([(run.spec, row)]))
 
 
 def _write_tables(folder: Path, generator: np.random.Generator) -> None:

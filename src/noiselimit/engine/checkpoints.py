@@ -1,37 +1,163 @@
-"""The states of a cohort's rows: taken at the ends of epochs, and given back after an interruption."""
+"""Checkpoints: the states of unfinished runs, saved at the end of epochs and loaded to resume.
+
+A checkpoint is a safetensors file OUT/.checkpoints/epoch-N-CHECKSUM.safetensors with the states of a block of
+runs. Blocks differ from call to call, so a run is looked up by its hash in all files. Each run keeps two.
+"""
 
 import dataclasses
+import hashlib
+import json
 import math
+import re
+import secrets
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+import safetensors
+import safetensors.torch
 import torch
+from torch import Tensor
 
 from noiselimit.engine.callbacks import is_averaged
-from noiselimit.engine.checkpoint_file import Entry, Store
 from noiselimit.engine.results import Keep, RowState, Take
 from noiselimit.errors import InputError, Notice, number
-from noiselimit.machine import lacks_memory
+from noiselimit.files import finite_json, open_regular, sync
 from noiselimit.runs.spec import RunSpec
 
-TIMES_ITS_COST = 50
-"""So much longer than a checkpoint took do we wait for the next: they are less than 2 % of the time."""
+FOLDER = ".checkpoints"
+FORMAT = 1
+GENERATIONS = 2
+"""Checkpoints kept of each run: the newest, and one to fall back on."""
+NAME = re.compile(r"epoch-[0-9]{5,}-[0-9a-f]{32}\.safetensors")
+TEMPORARY_NAME = re.compile(r"\.[0-9a-f]{16}\.tmp")
+
+COST_FACTOR = 50
+"""The next checkpoint waits this many times longer than the last one took: less than 2 % of the time."""
 LEAST_SECONDS = 10.0
-"""Between two checkpoints: losing less is no loss."""
+"""Shortest time between two automatic checkpoints."""
 ASSUMED_SPEED = 2e8
-"""Bytes per second, until it was measured."""
-FIRST_AT_LATEST = 300.0
-"""Seconds after which the first is due, whatever it costs: who waits longer has too much to lose."""
+"""Bytes per second, for the first checkpoint."""
+LARGEST_ASSUMED_COST = 6.0
+"""Seconds; the first checkpoint comes after five minutes at the latest."""
+EXIT_TIMEOUT = 1.5
+"""Seconds that an interrupted training waits for a checkpoint that is being written."""
+
+States = Sequence[tuple[RunSpec, RowState]]
+
+
+class DamagedCheckpoint(Exception):  # noqa: N818
+    """The file is not a valid checkpoint."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a checkpoint's metadata say about one run."""
+
+    folder: str
+    """Name of the run's folder once it has finished."""
+    epoch: int
+    averaged: bool
+    """Whether the state contains averaged probabilities."""
+    torch: str
+    """Version of torch that computed it."""
+
+
+def _entry(spec: RunSpec, state: RowState) -> Entry:
+    averaged = any(name.startswith("watched.") for name in state.tensors)
+    return Entry(spec.folder_name, state.epoch, averaged, torch.__version__)
+
+
+def write_checkpoint(folder: Path, states: States) -> Path:
+    """Write the states of some runs to a new file, whose name contains its checksum."""
+    tensors: dict[str, Tensor] = {}
+    for spec, state in states:
+        facts = {
+            "step": state.step,
+            "history": [dict(record) for record in state.history],
+            "capacity": state.capacity,
+            "estimate": None if math.isinf(state.estimate) else state.estimate,
+            "channels_last": state.channels_last,
+        }
+        text = json.dumps(facts, allow_nan=False).encode()
+        tensors[f"{spec.hash}/run"] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+        tensors |= {f"{spec.hash}/{name}": tensor.contiguous() for name, tensor in state.tensors.items()}
+    entries = {spec.hash: dataclasses.asdict(_entry(spec, state)) for spec, state in states}
+    epoch = max(state.epoch for _, state in states)
+    folder.mkdir(exist_ok=True)
+    temporary = folder / f".{secrets.token_hex(8)}.tmp"
+    try:
+        metadata = {"format": str(FORMAT), "runs": json.dumps(entries)}
+        safetensors.torch.save_file(tensors, temporary, metadata)
+        sync(temporary)
+        path = folder / f"epoch-{epoch:05d}-{_checksum(temporary)}.safetensors"
+        temporary.replace(path)
+        sync(folder)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return path
+
+
+def read_entries(path: Path) -> dict[str, Entry]:
+    """Which runs a checkpoint holds, by hash; raises `DamagedCheckpoint` unless the file is intact."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:  # compares the file's size with its header
+            metadata = file.metadata() or {}
+        if not path.stem.endswith(f"-{_checksum(path)}"):
+            raise ValueError("wrong checksum")
+        if int(metadata["format"]) > FORMAT:
+            raise InputError(
+                f"{path} was written by a newer noiselimit: install that, or delete the file to start over."
+            )
+        entries: Mapping[str, Any] = finite_json(metadata["runs"])
+        return {
+            run: Entry(str(e["folder"]), int(e["epoch"]), e["averaged"] is True, str(e["torch"]))
+            for run, e in entries.items()
+        }
+    except InputError:
+        raise
+    except _BAD_CONTENT as error:
+        raise DamagedCheckpoint(str(error)) from None
+
+
+def load_state(path: Path, run: str, entry: Entry) -> RowState:
+    """Load the state of one run from an intact checkpoint."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            names = [name for name in file.keys() if name.startswith(f"{run}/")]  # noqa: SIM118  # not a mapping
+            tensors = {name.removeprefix(f"{run}/"): file.get_tensor(name) for name in names}
+        facts: Mapping[str, Any] = finite_json(tensors.pop("run").numpy().tobytes().decode())
+        return RowState(
+            epoch=entry.epoch,
+            step=int(facts["step"]),
+            history=tuple(facts["history"]),
+            capacity=float(facts["capacity"]),
+            estimate=math.inf if facts["estimate"] is None else float(facts["estimate"]),
+            channels_last=bool(facts["channels_last"]),
+            tensors=tensors,
+        )
+    except _BAD_CONTENT as error:
+        raise InputError(f"{path} is not a valid checkpoint ({error}): delete it and try again.") from None
+
+
+_BAD_CONTENT = (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError, AttributeError)
+
+
+def _checksum(path: Path) -> str:
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def parse_interval(checkpoints: str | float) -> float | None:
-    """Least seconds between two checkpoints: as given, None for 'auto', infinitely many for 'off'."""
+    """Least seconds between two checkpoints: None for 'auto', infinity for 'off'."""
     if checkpoints in ("auto", "off"):
         return None if checkpoints == "auto" else math.inf
     try:
@@ -46,186 +172,160 @@ class Interval:
     """When a block's next checkpoint is due."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float] = time.perf_counter) -> None:
-        """`seconds`: at least so many between two; None chooses by what they cost."""
         self.is_automatic = seconds is None
         self._seconds = seconds
         self._clock = clock
-        self._ended = clock()
+        self._last = clock()
         self._cost: float | None = None
 
     def is_due(self, size: Callable[[], int]) -> bool:
-        """Whether it is time for one of so many bytes, which are asked for only when it matters."""
-        gone = self._clock() - self._ended
-        if self._seconds is not None or gone < LEAST_SECONDS:
-            return self._seconds is not None and gone >= self._seconds
-        if self._cost is None:
-            return gone >= min(FIRST_AT_LATEST, TIMES_ITS_COST * size() / ASSUMED_SPEED)
-        return gone >= TIMES_ITS_COST * self._cost
-
-    def took(self, seconds: float) -> None:
-        """One has been written just now, or could not be, and took so long."""
-        self._cost, self._ended = seconds, self._clock()
-
-
-def tell_of_begun(begun: Sequence[Entry], runs: int) -> None:
-    """Say how many of so many runs go on from where, if any do."""
-    if not begun:
-        return
-    epochs = [entry.epoch for entry in begun]
-    first, last = min(epochs), max(epochs)
-    where = f"epoch {first}" if first == last else f"epochs {first} to {last}"
-    others = sorted({entry.torch for entry in begun} - {torch.__version__})
-    before = f" that torch {', '.join(others)} computed, so that last digits may differ" if others else ""
-    warnings.warn(f"{len(begun)} of {runs} runs go on from {where}{before}.", Notice, stacklevel=3)
-
-
-def tell_of_useless(folder: Path, useless: int, runs: int) -> None:
-    """Say why so many of so many runs start anew although they have checkpoints."""
-    warnings.warn(
-        f"{useless} of {runs} runs start anew: their checkpoints in {folder} lack the averages of "
-        "probabilities that this call asks for.",
-        Notice,
-        stacklevel=4,
-    )
-
-
-def tell_of_others(folder: Path, others: int) -> None:
-    """Say why all runs start anew although there are checkpoints, if so many other runs have some."""
-    if others:
-        runs = "another run" if others == 1 else f"{others} other runs"
-        warnings.warn(
-            f"training starts anew: {folder} holds states of {runs} alone, with other settings or data.",
-            Notice,
-            stacklevel=4,
-        )
-
-
-SECONDS = 1.0
-"""That writing all of them may take."""
-LEAST_COPY_SECONDS = 1.0
-"""Between two copies: losing less is no loss."""
-TIMES_COPY_COST = 200
-"""So much longer than a copy took do we wait for the next: they are less than half a percent of the time."""
-COPY_SPEED = 2e9
-"""Bytes per second, until it was measured."""
-
-States = Sequence[tuple[RunSpec, RowState]]
-
-
-class AtHand:
-    """The newest copies of several blocks, which train in threads of their own."""
-
-    def __init__(self) -> None:
-        self._held: dict[object, tuple[int, States]] = {}
-        self._speed = ASSUMED_SPEED
-        self._lock = threading.Lock()
-
-    def measured(self, size: int, seconds: float) -> None:
-        """So many bytes were written in so many seconds."""
-        self._speed = min(ASSUMED_SPEED, size / max(seconds, 1e-9))
-
-    def has_room(self, block: object, size: int) -> bool:
-        """Whether so many bytes of the block can be written in time, together with those of others."""
-        with self._lock:
-            others = sum(held for other, (held, _) in self._held.items() if other is not block)
-        return others + size <= self._speed * SECONDS
-
-    def hold(self, block: object, size: int, states: States) -> None:
-        """In the place of what is held of the block."""
-        with self._lock:
-            self._held[block] = size, states
-
-    def drop(self, block: object) -> None:
-        """What is held of the block: a checkpoint has it."""
-        with self._lock:
-            self._held.pop(block, None)
-
-    def newest(self) -> list[tuple[RunSpec, RowState]]:
-        """Of every run the newest state."""
-        with self._lock:
-            held = [pair for _, states in self._held.values() for pair in states]
-        in_order = sorted(held, key=lambda pair: pair[1].epoch)
-        return list({spec.hash: (spec, state) for spec, state in in_order}.values())
-
-
-class CopyTimes:
-    """When a block's next copy is due."""
-
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
-        self._ended = clock()
-        self._cost: float | None = None
-
-    def is_due(self, size: Callable[[], int]) -> bool:
-        """Whether it is time for one of so many bytes, which are asked for only when it matters."""
-        gone = self._clock() - self._ended
-        if gone < LEAST_COPY_SECONDS:
+        """Whether to write one now; `size` returns its bytes and is called only if that matters."""
+        waited = self._clock() - self._last
+        if self._seconds is not None:
+            return waited >= self._seconds
+        if waited < LEAST_SECONDS:
             return False
-        return gone >= TIMES_COPY_COST * (size() / COPY_SPEED if self._cost is None else self._cost)
+        cost = min(LARGEST_ASSUMED_COST, size() / ASSUMED_SPEED) if self._cost is None else self._cost
+        return waited >= COST_FACTOR * cost
 
-    def took(self, seconds: float) -> None:
-        """One has been made just now, in so many seconds."""
-        self._cost, self._ended = seconds, self._clock()
-
-
-PATIENCE = 1.5
-"""Seconds that an interrupted training waits for a checkpoint that is being written."""
+    def record(self, cost: float) -> None:
+        """Note that one was just written, or failed, after `cost` seconds."""
+        self._cost, self._last = cost, self._clock()
 
 
 def open_checkpoints(
     out: Path | None, seconds: float | None, device: torch.device, *, averaged: bool
 ) -> AbstractContextManager["Checkpoints | None"]:
-    """Those beside the runs in `out`, at least so many `seconds` apart; None where there shall be none."""
+    """The checkpoints in the output folder, at least `seconds` apart; None without a folder or if off."""
     if out is None or seconds == math.inf:
         return nullcontext()
     return Checkpoints(out, seconds, averaged=averaged, in_background=device.type != "cpu")
 
 
 class Checkpoints:
-    """The checkpoints beside the runs in a folder.
+    """The checkpoints in an output folder, as a context manager.
 
-    To be used as a context: on leaving, those of runs that have ended are dropped, and the last that is being
-    written is waited for, though not for long after an exception.
+    On exit, files that no unfinished run needs are deleted. Other files in the folder are never touched.
     """
 
     def __init__(self, out: Path, seconds: float | None, *, averaged: bool, in_background: bool) -> None:
-        """`seconds` as for `Interval`; `averaged`: runs average probabilities, so their states must too."""
+        """`averaged`: runs average probabilities, so a state must contain the averages to be of use."""
         self.seconds = seconds
-        self.in_background = in_background
-        self.at_hand = AtHand()
-        self._store = Store(out, self._usable)
+        self.folder = out / FOLDER
+        self._out = out
         self._averaged = averaged
-        self._writing: list[threading.Thread] = []
+        self._in_background = in_background
+        self._files: dict[Path, dict[str, Entry]] = {}  # oldest first
+        self._damaged: list[Path] = []
         self._lock = threading.Lock()
-        self._trouble: str | None = None
-        self._told = False
+        self._writer: threading.Thread | None = None
+        self._failure: str | None = None
+        self._warned = False
+        for path in self.folder.glob(".*.tmp"):
+            if TEMPORARY_NAME.fullmatch(path.name):  # a killed process left it
+                path.unlink(missing_ok=True)
+        found = [each for each in self.folder.glob("epoch-*") if NAME.fullmatch(each.name) and each.is_file()]
+        for path in sorted(found, key=lambda each: (each.stat().st_mtime_ns, each.name)):
+            try:
+                self._files[path] = read_entries(path)
+            except DamagedCheckpoint:
+                self._damaged.append(path)
 
-    def find(self, specs: Sequence[RunSpec]) -> dict[str, Entry]:
-        """Hash → where each of these runs can go on, if it can; says what is damaged or of no use."""
-        self._store.tell_of_damage(specs)
-        places = {spec.hash: self.newest(spec) for spec in specs}
-        found = {run: entry for run, entry in places.items() if entry is not None}
-        useless = sum(spec.hash not in found and self._store.has(spec) for spec in specs)
-        if useless and self._averaged:
-            tell_of_useless(self._store.folder, useless, len(specs))
-        elif specs and not found:
-            tell_of_others(self._store.folder, self._store.others(specs))
+    def find(self, specs: Sequence[RunSpec], total: int) -> dict[str, Entry]:
+        """Where these runs can resume, by hash; warns which of `total` runs resume, or why none does."""
+        found = {spec.hash: entry for spec in specs if (entry := self.newest(spec)) is not None}
+        if specs and self._damaged:
+            names = ", ".join(map(str, self._damaged))
+            then = "older checkpoints are used if there are any" if found else "training starts over"
+            _warn(f"{names} cannot be read or is damaged: {then}.")
+        if found:
+            epochs = sorted({entry.epoch for entry in found.values()})
+            where = f"epoch {epochs[0]}" + (f" to {epochs[-1]}" if len(epochs) > 1 else "")
+            versions = sorted({entry.torch for entry in found.values()} - {torch.__version__})
+            note = (
+                f" (computed by torch {', '.join(versions)}, so last digits may differ)" if versions else ""
+            )
+            _warn(f"resuming {len(found)} of {total} runs from {where}{note}.")
+        elif specs and (unfinished := self._unfinished()):
+            own = any(spec.hash in unfinished for spec in specs)
+            reason = "lack the averaged probabilities" if own else "belong to other settings or data"
+            _warn(f"training starts over: the checkpoints in {self.folder} {reason}.")
         return found
 
     def newest(self, spec: RunSpec) -> Entry | None:
-        """Where the run can go on."""
-        place = self._store.newest(spec)
+        """Where the run can resume."""
+        place = self._newest(spec)
         return None if place is None else place[1]
 
     def load(self, spec: RunSpec) -> RowState:
-        """The state of a run that can go on."""
-        place = self._store.newest(spec)
+        """The newest state of a run that can resume."""
+        place = self._newest(spec)
         assert place is not None
-        return self._store.load(spec, *place)
+        return load_state(place[0], spec.hash, place[1])
 
-    def _usable(self, spec: RunSpec, entry: Entry) -> bool:
-        lacking = self._averaged and is_averaged(spec, entry.epoch) and not entry.averaged
-        return entry.epoch < spec.epochs and not lacking
+    def _newest(self, spec: RunSpec) -> tuple[Path, Entry] | None:
+        with self._lock:
+            places = [
+                (path, entries[spec.hash]) for path, entries in self._files.items() if spec.hash in entries
+            ]
+        usable = [place for place in places if self._is_usable(spec, place[1])]
+        return max(usable, key=lambda place: place[1].epoch, default=None)
+
+    def _is_usable(self, spec: RunSpec, entry: Entry) -> bool:
+        lacks_averages = self._averaged and is_averaged(spec, entry.epoch) and not entry.averaged
+        return entry.epoch < spec.epochs and not lacks_averages
+
+    def save(self, write: Callable[[], None]) -> None:
+        """Call `write`: in the background if the device computes meanwhile."""
+        if not self._in_background:
+            write()
+            return
+        self._writer = threading.Thread(target=write, daemon=True)
+        self._writer.start()
+
+    def is_writing(self) -> bool:
+        """Whether a checkpoint is being written in the background."""
+        return self._writer is not None and self._writer.is_alive()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait for the checkpoint that is being written."""
+        if self._writer is not None:
+            self._writer.join(timeout)
+
+    def add(self, states: States) -> None:
+        """Write a checkpoint; if that fails, training continues and `warn_of_failure` reports it."""
+        try:
+            path = write_checkpoint(self.folder, states)
+        except Exception as error:  # most likely a full disk
+            self._failure = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            return
+        with self._lock:
+            self._files.pop(path, None)
+            self._files[path] = {spec.hash: _entry(spec, state) for spec, state in states}
+            self._delete_unneeded()
+
+    def warn_of_failure(self) -> None:
+        """Warn once that a checkpoint could not be written; from the thread that trains."""
+        if self._failure is not None and not self._warned:
+            self._warned = True
+            _warn(f"cannot write to {self.folder} ({self._failure}): training continues; free space.")
+
+    def _unfinished(self) -> dict[str, list[Path]]:
+        """The files of each run without a folder, oldest first."""
+        files = defaultdict(list)
+        for path, entries in self._files.items():
+            for run, entry in entries.items():
+                if not (self._out / entry.folder / "spec.json").is_file():
+                    files[run].append(path)
+        return files
+
+    def _delete_unneeded(self) -> None:
+        needed = {path for paths in self._unfinished().values() for path in paths[-GENERATIONS:]}
+        for path in [*self._damaged, *(self._files.keys() - needed)]:
+            self._files.pop(path, None)
+            with suppress(OSError):
+                path.unlink()
+        self._damaged.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -233,141 +333,62 @@ class Checkpoints:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.wait(None if kind is None else time.monotonic() + PATIENCE)
-        if not any(thread.is_alive() for thread in self._writing):
-            self._store.sweep()
+        self.wait(None if kind is None else EXIT_TIMEOUT)
+        if not self.is_writing():
+            self._delete_unneeded()
+            with suppress(OSError):
+                self.folder.rmdir()
         if kind is None:
-            self.tell()
-
-    def wait(self, limit: float | None = None) -> None:
-        """Until all is written, or until the clock says so."""
-        for thread in self._writing:
-            thread.join(None if limit is None else max(0.0, limit - time.monotonic()))
-
-    def start(self, write: Callable[[], None]) -> threading.Thread:
-        """Write in a thread; a daemon, so that it never keeps a program from ending."""
-        thread = threading.Thread(target=write, daemon=True)
-        with self._lock:
-            thread.start()
-            self._writing = [*(other for other in self._writing if other.is_alive()), thread]
-        return thread
-
-    def write(self, states: Sequence[tuple[RunSpec, RowState]]) -> None:
-        """Write a checkpoint; whatever goes wrong, training goes on."""
-        try:
-            self._store.add(states)
-        except Exception as error:  # mostly a full disk
-            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-            self._trouble = f"no checkpoint could be written to {self._store.folder} ({reason})"
-
-    def save(self) -> None:
-        """Write what is at hand and in no checkpoint yet: the training ends early."""
-        places = [(pair, self.newest(pair[0])) for pair in self.at_hand.newest()]
-        newer = [pair for pair, entry in places if entry is None or entry.epoch < pair[1].epoch]
-        if newer:
-            self.write(newer)
-
-    def tell(self) -> None:
-        """Say once that a checkpoint could not be written: by a thread that somebody listens to."""
-        if self._trouble is not None and not self._told:
-            self._told = True
-            warnings.warn(
-                f"{self._trouble}: training goes on, and would go on from an older one; free space.",
-                Notice,
-                stacklevel=2,
-            )
+            self.warn_of_failure()
 
 
-class CohortKeeper:
-    """A `noiselimit.engine.results.Checkpointer`, for rows that start now."""
+class CohortCheckpointer:
+    """Saves and loads the rows of one cohort; see `noiselimit.engine.results.Checkpointer`."""
 
     def __init__(self, checkpoints: Checkpoints, specs: Sequence[RunSpec]) -> None:
         self._checkpoints = checkpoints
         self._specs = specs
-        self._started = time.perf_counter()
-        entries = [checkpoints.newest(spec) for spec in specs]
-        self._before = [0.0 if entry is None else entry.seconds for entry in entries]
-
-    def seconds(self, row: int) -> float:
-        """How long the row has trained, with what it took before it was interrupted."""
-        return self._before[row] + time.perf_counter() - self._started
 
     def epochs(self, rows: Sequence[int]) -> list[int]:
-        """The epochs from which these rows can go on; 0 is the beginning."""
+        """The epochs from which these rows can resume; 0 is the beginning."""
         self._checkpoints.wait()
         entries = [self._checkpoints.newest(self._specs[row]) for row in rows]
         return [0 if entry is None else entry.epoch for entry in entries]
 
     def states(self, rows: Sequence[int]) -> list[RowState]:
-        """Of rows that can go on from an epoch other than 0."""
+        """The states of rows that can resume after epoch 0."""
         return [self._checkpoints.load(self._specs[row]) for row in rows]
 
     def of_block(self, rows: Sequence[int]) -> Keep:
-        """Who keeps the states of a block of these rows, which starts now.
+        """A function that saves the states of a block of these rows when a checkpoint is due."""
+        return _BlockSaver(self._checkpoints, [self._specs[row] for row in rows])
 
-        On a CPU they are written at once, for which no copy of them is needed. A GPU goes on as soon as it
-        has handed them out, and they are written in the background.
-        """
-        checkpoints, interval, copies = self._checkpoints, Interval(self._checkpoints.seconds), CopyTimes()
-        writing: list[threading.Thread] = []
 
-        def taken(take: Take) -> list[tuple[RunSpec, RowState]]:
-            return [
-                (self._specs[rows[number]], dataclasses.replace(state, seconds=self.seconds(rows[number])))
-                for number, state in take().items()
-            ]
+class _BlockSaver:
+    """On a CPU it writes at once, so that states need no copy; beside a GPU in the background."""
 
-        def keep(take: Take, size: Callable[[], int]) -> None:
-            checkpoints.tell()
-            if writing and writing[0].is_alive():
-                if interval.is_automatic:
-                    return
-                writing[0].join()  # asked for so often, one after the other
-            if not interval.is_due(size):
-                hold(take, size)
+    def __init__(self, checkpoints: Checkpoints, specs: Sequence[RunSpec]) -> None:
+        self._checkpoints = checkpoints
+        self._specs = specs
+        self._interval = Interval(checkpoints.seconds)
+
+    def __call__(self, take: Take, size: Callable[[], int]) -> None:
+        self._checkpoints.warn_of_failure()
+        if self._checkpoints.is_writing():
+            if self._interval.is_automatic:
                 return
-            started = time.perf_counter()
-            states = taken(take)
+            self._checkpoints.wait()
+        if not self._interval.is_due(size):
+            return
+        started = time.perf_counter()
+        states = [(self._specs[row], state) for row, state in take().items()]
 
-            def write() -> None:
-                checkpoints.write(states)
-                seconds = time.perf_counter() - started
-                interval.took(seconds)
-                checkpoints.at_hand.measured(_bytes(states), seconds)
-                checkpoints.at_hand.drop(keep)
+        def write() -> None:
+            self._checkpoints.add(states)
+            self._interval.record(time.perf_counter() - started)
 
-            if checkpoints.in_background:
-                writing[:] = [checkpoints.start(write)]
-            else:
-                write()
-
-        def hold(take: Take, size: Callable[[], int]) -> None:
-            """Have them at hand, should the training be interrupted, if they are few."""
-            if not copies.is_due(size):
-                return
-            started = time.perf_counter()
-            if checkpoints.at_hand.has_room(keep, needed := size()):
-                try:
-                    states = taken(take)
-                    if not checkpoints.in_background:  # else they are copies already
-                        states = [(spec, _copied(state)) for spec, state in states]
-                    checkpoints.at_hand.hold(keep, needed, states)
-                except Exception as error:
-                    if not lacks_memory(error):  # else training matters more
-                        raise
-            copies.took(time.perf_counter() - started)
-
-        return keep
-
-    def save(self) -> None:
-        """Keep what is at hand: the training ends early."""
-        self._checkpoints.save()
+        self._checkpoints.save(write)
 
 
-def _copied(state: RowState) -> RowState:
-    """One that training does not go on to change."""
-    return dataclasses.replace(state, tensors={name: each.clone() for name, each in state.tensors.items()})
-
-
-def _bytes(states: Sequence[tuple[RunSpec, RowState]]) -> int:
-    return sum(each.numel() * each.element_size() for _, state in states for each in state.tensors.values())
+def _warn(message: str) -> None:
+    warnings.warn(message, Notice, stacklevel=4)

@@ -125,8 +125,6 @@ class CohortTrainer:
                     future.result()
             except BaseException:
                 self._abort.set()
-                if self.checkpointer is not None:
-                    self.checkpointer.save()  # at once: the process may soon be killed
                 raise
         if len(self._finished) < len(self.specs):
             raise Stopped

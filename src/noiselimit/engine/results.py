@@ -121,8 +121,6 @@ class RowState:
     tensors: Mapping[str, Tensor]
     """Weights, best weights, optimiser state and statistics of both networks (`classifier.…` and
     `predictor.…`), `transition`, and the callback's state (`watched.…`)."""
-    seconds: float = 0.0
-    """How long the row has trained."""
 
 
 Take = Callable[[], Mapping[int, RowState]]
@@ -143,6 +141,3 @@ class Checkpointer(Protocol):
 
     def of_block(self, rows: Sequence[int]) -> Keep:
         """What a new block of these rows calls after each epoch."""
-
-    def save(self) -> None:
-        """Save what is in memory, quickly: the training ends early."""

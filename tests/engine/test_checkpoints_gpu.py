@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from broken_off import train_broken
+from interrupting import train_interrupted
 
 from noiselimit.data.examples import DataSet
 from noiselimit.runs.spec import grid
@@ -32,10 +32,10 @@ def test_it_ends_as_if_never_interrupted_but_for_rounding(
         return {"device": device, "graphs": way, "threads": 1, "averaged": True}
 
     undisturbed = train(specs, tiny_images, **how(after))
-    broken, _ = train_broken(specs, tiny_images, tmp_path, after=18, **how(before))
+    broken, _ = train_interrupted(specs, tiny_images, tmp_path, after=18, **how(before))
     assert broken is None
-    runs, said = train_broken(specs, tiny_images, tmp_path, 10**9, **how(after))
-    assert any("runs go on from epoch" in sentence for sentence in said)
+    runs, said = train_interrupted(specs, tiny_images, tmp_path, 10**9, **how(after))
+    assert any("from epoch" in sentence for sentence in said)
     assert runs is not None
     for one, other in zip(undisturbed, runs, strict=True):
         assert [record["epoch"] for record in one.history] == [record["epoch"] for record in other.history]
