@@ -34,7 +34,7 @@ def test_kill_9(whole: Whole, tmp_path: Path, name: str, place: float) -> None:
     words = [*COMMANDS[name], *EVERY_EPOCH]
     killed = run([*words, "--threads", "1"], folder, change=int(place * changes), signal=signal.SIGKILL)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    if (folder / "found").exists() and not (folder / ".found.unfinished").exists():
+    if (folder / "found").exists():
         assert expected.items() <= snapshot(folder).items()  # it was done, except for cleaning up
         return
     has_note = (folder / "runs" / ".command.json").exists()
@@ -54,7 +54,7 @@ def test_signals(whole: Whole, tmp_path: Path, name: str, number: signal.Signals
     ended = run(words, folder, change=changes // 3, signal=number)
     assert ended.returncode == code, ended.stderr
     assert ended.stdout == ""
-    assert ended.stderr.splitlines()[-1] == shlex.join(["noiselimit", *words])
+    assert ended.stderr.splitlines()[-1].endswith(shlex.join(["noiselimit", *words]))
     assert not list(folder.rglob("*.tmp"))
     resumed = run(words, folder)
     assert resumed.returncode == 0, resumed.stderr

@@ -1,7 +1,6 @@
-"""Processes end: on signals that Python does not see, with too little memory, and with their helpers."""
+"""Too little memory, and helper processes that must end with the process that started them."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,21 +11,9 @@ import pytest
 from commands import ENVIRONMENT
 from PIL import Image
 
-BUSY = """
-import sqlite3, threading, time
-from noiselimit.cli.signals import Ending
-
-ending = Ending()
-ending.begin("show runs")
-ending.listen()
-endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
-threading.Thread(target=lambda: (time.sleep(0.5), print("ready", flush=True)), daemon=True).start()
-sqlite3.connect(":memory:").execute(endless)  # one call, in which no Python runs in this thread
-"""
-
 
 def start(code: str, *arguments: str, folder: Path | None = None) -> "subprocess.Popen[str]":
-    """A Python program in a session of its own, which hears Ctrl-C."""
+    """A Python program in a session of its own."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=folder,
@@ -36,38 +23,7 @@ def start(code: str, *arguments: str, folder: Path | None = None) -> "subprocess
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_call_that_never_returns(number: signal.Signals, code: int) -> None:
-    with start(BUSY) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(number)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert err.splitlines()[-1] == "noiselimit show runs"
-
-
-def test_ctrl_c_while_modules_are_imported() -> None:
-    code = (
-        "import sys, time\n"
-        "class Slow:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'noiselimit.cli.main':\n"
-        "            print('ready', flush=True); time.sleep(60)\n"
-        "sys.meta_path.insert(0, Slow())\n"
-        "from noiselimit.__main__ import main; main()"
-    )
-    with start(code) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in err
 
 
 LITTLE_MEMORY = """
@@ -112,11 +68,11 @@ def test_running_out_of_memory_elsewhere_is_a_sentence(
 DECODING = """
 import sys
 from pathlib import Path
-from noiselimit.data.lazy import View
-from noiselimit.data.pictures import Cut, Paths, PictureFiles
+from noiselimit.data.arrays import View
+from noiselimit.data.pictures import Cut, PictureFiles
 from noiselimit.engine.stream import PictureStream
 
-files = PictureFiles(Path.cwd(), Paths(["0.jpg"]), Cut(12, 12, 14))
+files = PictureFiles(Path.cwd(), ["0.jpg"], Cut(12, 12, 14))
 for batch in PictureStream(files, 2).batches(([(0, View())] for _ in range(1000))):
     print("ready", flush=True)
     sys.stdin.read()
