@@ -51,7 +51,7 @@ class Setting:
     def spec(self, data: DataSet, seed: int) -> RunSpec:
         """Cross-entropy with the batches, rate, network, augmentation and usual epochs of our audit."""
         plan = self.plan(DEFAULT, seed)
-        epochs = plan.usual(data)["epochs"]
+        epochs = plan.settings(data)["epochs"]
         spec = replace(plan.specs(data)[0], method="ce", hyper={}, epochs=epochs, patience=epochs)
         return bind(spec, data, fast_precision(find_device(self.device)))
 

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 import noiselimit
 from noiselimit import InputError, LimitClassifier
 from noiselimit.audit.plan import BETAS
-from noiselimit.audit.probabilities import hold_out
 from noiselimit.data.examples import DataSet
+from noiselimit.estimator import hold_out
 from noiselimit.runs.scores import gap
 from noiselimit.training import train
 

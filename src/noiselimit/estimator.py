@@ -1,5 +1,6 @@
 """`LimitClassifier`: LIMIT as a scikit-learn estimator, which also says which training labels look wrong."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,16 +11,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from noiselimit.audit.calibration import drop_averages, predict_all
 from noiselimit.audit.diagnostics import check_learning, count_settings, second_half_agreement
 from noiselimit.audit.issues import audit_labels
 from noiselimit.audit.plan import BETAS, auto_batch_size, auto_epochs, is_auto
-from noiselimit.audit.probabilities import drop_averages, hold_out, predict_all
 from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
+from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.backend import find_device
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, number
 from noiselimit.inference import Floats, classifier_probabilities
 from noiselimit.methods import get_method
+from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.selection import choose
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, train
@@ -92,21 +95,21 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not chosen:
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training broke down for every beta, because {next(failures)}.")
-        said = predict_all(chosen, inputs, labels, held, find_device(str(self.device)))
-        apart, given_apart = said.probabilities[held.validated].argmax(1), labels[held.validated]
-        agreement = second_half_agreement(
-            chosen, apart, given_apart, len(self.classes_), count_settings(runs)
-        )
-        learned = check_learning(chosen, agreement)
+        device = find_device(str(self.device))
+        mean = predict_all(chosen, inputs, labels, held.trained, held.validated, device)
+        predicted, held_out = mean.probabilities[held.validated].argmax(1), labels[held.validated]
+        settings = count_settings(runs)
+        agreement = second_half_agreement(chosen, predicted, held_out, len(self.classes_), settings)
+        diagnosis = check_learning(chosen, agreement)
         self.label_issues_ = audit_labels(
             GivenLabels(labels, self.classes_),
-            said.probabilities,
+            mean.probabilities,
             None,
-            learned.warning,
-            learned.note,
-            known_from=said.known_from,
+            diagnosis.warning,
+            diagnosis.note,
+            known_from=mean.known_from,
         ).table
-        self.label_issues_warning_ = learned.warning
+        self.label_issues_warning_ = diagnosis.warning
         self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
         self.input_shape_ = inputs.shape[1:]
@@ -160,3 +163,80 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             what = "done" if news.record is None else f"validation {news.record['validation_accuracy']:.3f}"
             hyper = "".join(f" {name}={value:g}" for name, value in news.spec.hyper.items())
             print(f"[LimitClassifier] {news.spec.method}{hyper}: {what}, epoch {news.done}/{news.total}")
+
+
+MIN_VALIDATION = 10
+"""With fewer validation examples, the training examples validate instead."""
+COPIES, MAX_COPIES = 4, 10_000
+"""Copies of a validation example of average weight, and a limit for the number of all copies."""
+
+Rows = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HoldOut:
+    """Data split for training, with the rows of each part."""
+
+    data: DataSet
+    trained: Rows
+    """Rows of the inputs to train on, in order."""
+    validated: Rows
+    """Rows held out; empty if there are too few."""
+
+
+def hold_out(
+    inputs: npt.NDArray[np.generic],
+    labels: Rows,
+    classes: int,
+    weights: Weights | None,
+    share: float,
+    seed: int,
+) -> HoldOut:
+    """Hold out a share of the examples for validation; every class keeps an example to train on.
+
+    Examples of weight 0 are left out. Validation counts examples in proportion to their weights.
+    """
+    share = number("validation_share", share, at_least=0.0, below=1.0)
+    used = np.arange(len(labels)) if weights is None else np.flatnonzero(weights > 0)
+    if len(np.unique(labels[used])) < 2:
+        which = "" if weights is None else " with a weight above 0"
+        raise InputError(f"y has only one class{which}: give examples of at least two classes.")
+    validated = used[_validation_rows(labels[used], share, seed)]
+    trained = np.setdiff1d(used, validated)
+    how: dict[str, Any] = {
+        "class_names": [str(number) for number in range(classes)],
+        "source": "X",
+        "may_lack_classes": True,
+    }
+    scaled = None if weights is None else weights[trained] / weights[trained].max()
+    training = make_examples(inputs[trained], labels[trained], weights=scaled, **how)
+    rows = validated if len(validated) else trained
+    if weights is not None:
+        rows = _repeat_by_weight(rows, weights[rows])
+    validation = make_examples(inputs[rows], labels[rows], **how)
+    return HoldOut(DataSet("X", training, validation=validation), trained, validated)
+
+
+def _repeat_by_weight(rows: Rows, weights: Weights) -> Rows:
+    """Repeat rows in proportion to their weights, because validation itself ignores weights."""
+    if (weights == weights[0]).all():
+        return rows
+    ends = np.cumsum(weights / weights.max())
+    count = max(len(rows), min(COPIES * len(rows), MAX_COPIES))
+    places = (np.arange(count) + 0.5) / count * ends[-1]
+    return np.asarray(rows[np.searchsorted(ends, places)], np.int64)
+
+
+def _validation_rows(labels: Rows, share: float, seed: int) -> Rows:
+    """A share of the rows, spread evenly over the classes, without the last one of any class."""
+    count = round(len(labels) * share)
+    order = permutation(seed, Stream.SPLIT, 0, len(labels))
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    first = np.diff(labels[by_class], prepend=-1) != 0
+    free = by_class[~first]
+    count = min(count, len(free))
+    if count < MIN_VALIDATION:
+        count = 0
+    places = (np.arange(count) + 0.5) * len(free) / max(count, 1)
+    return np.asarray(free[places.astype(np.int64)], np.int64)

@@ -436,7 +436,7 @@ def test_no_cleaned_copy_is_made_of_what_was_not_learned_unless_somebody_insists
 
 
 def test_memorised_labels_are_told_of(command, fitted, table, monkeypatch) -> None:
-    told = replace(fitted, learned=Diagnosis(note="They were learned by heart."))
+    told = replace(fitted, diagnosis=Diagnosis(note="They were learned by heart."))
     monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: told)
     answer = command("audit", table, "--label", "kind", *QUICK)
     lines = answer.out.splitlines()

@@ -1,4 +1,4 @@
-"""`find_label_issues`: which labels are wrong, from inputs to train on or from probabilities."""
+"""`find_label_issues`: find label errors in your data."""
 
 import dataclasses
 import warnings
@@ -30,24 +30,39 @@ def find_label_issues(
     threads: int | None = None,
     many_classes: bool = False,
 ) -> pd.DataFrame:
-    """Which labels are wrong: one row per example, in data order.
+    """Find label errors, by training on the data or from class probabilities that you have.
 
-    `find_label_issues(X, y)` trains on inputs [n, …] (an array, a DataFrame or pictures) and labels [n],
-    numbers or names. X may also be a `DataSet`, `Examples` or torch Dataset, which bring their labels.
-    `find_label_issues(labels=…, pred_probs=…)` is for people who have class probabilities [n, C], such as a
-    memory-mapped array; labels are then numbers of columns, or strings whose sorted names are the columns.
+    Parameters
+    ----------
+    X : array [n, …], DataFrame, DataSet, Examples or torch Dataset
+        Inputs to train on. The last three bring their own labels.
+    y : array [n]
+        Labels: numbers, strings or categories; None and NaN are missing labels.
+    labels, pred_probs : array [n], array [n, C]
+        Instead of X and y: labels, and probabilities from a model that was not trained on them. Labels are
+        column numbers, or strings whose sorted names are the columns. A memory-mapped array is not copied.
+    expect_noise, budget, min_quality : float, int, float
+        Flag this share of the labels, this many labels, or all labels of lower quality. Give at most one. By
+        default the estimated number of wrong labels is flagged.
+    fast : bool
+        Train in half the time, with slightly worse results.
+    plan : AuditPlan
+        What to train, in detail.
+    seed : int
+        The same seed gives the same result on the same device.
+    device, threads
+        See `noiselimit.train`.
+    many_classes : bool
+        Accept fewer than ten examples per class.
 
-    Columns: `is_label_issue`; `label_quality` in [0, 1], lower is worse; `given_label`; `predicted_label`;
-    `gap` in [0, √2]; `suggested_probability` of the predicted label; `rank_in_class`, 1 for the worst of its
-    given class; `row`. How many are flagged is estimated, or rule_given by one of `expect_noise` (the worst
-    share), `budget` (the N worst) and `min_quality` (all of lower quality). Rows without a label are listed
-    in a `Notice` and left unflagged, with a prediction. `attrs` of the table hold the estimated number of
-    wrong labels, its share and interval.
-
-    Where something is trained that learned too little to fit, a `Notice` says so, `attrs` hold None, and
-    nothing is flagged that was not asked for. `fast` halves the time, `plan` says what to train, and
-    `many_classes` insists that labels with few examples of each are meant; the same `seed` gives the same
-    result on one device.
+    Returns
+    -------
+    DataFrame
+        One row per example, in data order. Columns: `is_label_issue`; `label_quality` in [0, 1], lower is
+        worse; `given_label`; `predicted_label`; `gap` in [0, √2]; `suggested_probability` of the predicted
+        label; `rank_in_class`, 1 for the worst label of its class; `row`. Its `attrs` hold the estimated
+        number of wrong labels, its share and interval, or None if the model learned too little; a `Notice`
+        then says so and nothing is flagged by default. Examples without a label get a prediction only.
     """
     training: dict[str, Any] = {
         "fast": fast,
@@ -57,52 +72,40 @@ def find_label_issues(
         "threads": threads,
         "many_classes": many_classes,
     }
-    _require_one_kind(X, y, labels, pred_probs, [name for name in training if training[name] != _USUAL[name]])
+    defaults = {**dict.fromkeys(training), "fast": False, "device": "auto", "many_classes": False}
+    _check_arguments(X, y, labels, pred_probs, [k for k, value in training.items() if value != defaults[k]])
     rule = FlagRule(expect_noise, budget, min_quality)
     if X is None:
         audit = audit_probabilities(labels, pred_probs, rule)
     else:
         audit = _audit_inputs(X, y, rule, **training)
-    if len(audit.missing):
-        warnings.warn(Notice(describe_missing(audit.missing.tolist())), stacklevel=2)
-    for said in (audit.warning, audit.note):
-        if said is not None:
-            warnings.warn(Notice(said), stacklevel=2)
+    for message in (describe_missing(audit.missing.tolist()), audit.warning, audit.note):
+        if message:
+            warnings.warn(Notice(message), stacklevel=2)
     return audit.table
 
 
-_USUAL = {
-    "fast": False,
-    "plan": None,
-    "seed": None,
-    "device": "auto",
-    "threads": None,
-    "many_classes": False,
-}
-
-
-def _require_one_kind(inputs: Any, y: Any, labels: Any, pred_probs: Any, training: list[str]) -> None:
-    """Complain unless there is either something to train on or probabilities with their labels."""
-    trains, ready = inputs is not None or y is not None, pred_probs is not None or labels is not None
-    if trains == ready:
-        what = "both inputs to train on and" if ready else "neither inputs to train on nor"
+def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, training: list[str]) -> None:
+    """Require either X and y or labels and pred_probs."""
+    has_inputs = inputs is not None or y is not None
+    has_probabilities = labels is not None or pred_probs is not None
+    if has_inputs == has_probabilities:
+        given = "both data and probabilities" if has_inputs else "neither data nor probabilities"
         raise InputError(
-            f"there are {what} probabilities: call find_label_issues(X, y), or "
+            f"find_label_issues got {given}: call find_label_issues(X, y) or "
             "find_label_issues(labels=..., pred_probs=...)."
         )
-    wanted = {"labels": labels, "pred_probs": pred_probs} if ready else {"X": inputs}
+    brings_labels = inputs is not None and not (hasattr(inputs, "shape") or isinstance(inputs, list))
+    wanted = {"X": inputs, "y": y} if has_inputs else {"labels": labels, "pred_probs": pred_probs}
     for name, value in wanted.items():
-        if value is None:
-            other = "y" if name == "X" else next(other for other in wanted if other != name)
-            raise InputError(f"there is {other} but no {name}: give both.")
-    if inputs is not None and y is None and (hasattr(inputs, "shape") or isinstance(inputs, list)):
-        raise InputError("there is X but no y: give both.")
-    if ready and training:
-        raise InputError(f"{training[0]} is for training, which probabilities do without: leave it out.")
+        if value is None and not (name == "y" and brings_labels):
+            raise InputError(f"{name} is missing: give {' and '.join(wanted)}.")
+    if has_probabilities and training:
+        raise InputError(f"{training[0]} is for training: leave it out if you give pred_probs.")
 
 
 def _audit_inputs(
-    inputs: Any, y: Any, rule: FlagRule, *, fast: bool, plan: "AuditPlan | None", seed: Any, **how: Any
+    inputs: Any, y: Any, rule: FlagRule, *, fast: bool, plan: "AuditPlan | None", seed: Any, **options: Any
 ) -> Audit:
     from noiselimit.audit.diagnostics import check_data
     from noiselimit.audit.fit import fit
@@ -110,13 +113,13 @@ def _audit_inputs(
     from noiselimit.audit.validation import prepare_data
 
     if plan is not None and fast:
-        raise InputError("plan and fast both say what to train: give one of them.")
-    chosen = plan or (FAST if fast else DEFAULT)
+        raise InputError("plan and fast both set what to train: give one of them.")
+    plan = plan or (FAST if fast else DEFAULT)
     if seed is not None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InputError(f"seed is {seed!r}: give a whole number ≥ 0.")
-        chosen = dataclasses.replace(chosen, seeds=(int(seed),))
+            raise InputError(f"seed is {seed!r}: give an integer ≥ 0.")
+        plan = dataclasses.replace(plan, seeds=(int(seed),))
     data, given = prepare_data(inputs, y)
-    for note in check_data(data, many_classes=how["many_classes"]).notes:
+    for note in check_data(data, many_classes=options["many_classes"]).notes:
         warnings.warn(Notice(note), stacklevel=3)
-    return fit(data, chosen, **how).audit(given, rule)
+    return fit(data, plan, **options).audit(given, rule)

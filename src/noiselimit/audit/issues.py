@@ -1,4 +1,4 @@
-"""How many labels are wrong, in words."""
+"""The result of an audit: a table of label issues, the noise rate, and sentences that describe them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.noise_rate import LEAST, NoiseRate, agreement, estimate_noise_rate, gap_threshold
+from noiselimit.audit.noise_rate import (
+    MIN_BEYOND_CHANCE,
+    NoiseRate,
+    agreement,
+    estimate_noise_rate,
+    gap_threshold,
+)
 from noiselimit.audit.quality import (
     MAX_GAP,
     NO_THRESHOLD,
@@ -28,69 +34,82 @@ from noiselimit.errors import InputError, number
 from noiselimit.report.content import percent
 from noiselimit.runs.scores import roc_auc
 
-FEWEST = 50
-"""Labels, of fewer of which nobody can tell chance from disorder."""
+MIN_LABELS = 50
+"""With fewer labels, low agreement may be chance."""
+ROWS_NAMED = 10
+NO_ESTIMATE = "The number of wrong labels cannot be estimated."
+EXPLANATION = (
+    "The estimate counts labels that the predictions clearly contradict. The range starts at the share of "
+    "wrong labels among the most confident predictions, as if all other disagreement came from overlapping "
+    "classes. It ends at all disagreement, as if the predictions were always right. If classes overlap, the "
+    "estimate and both ends of the range are too high."
+)
 
 
 @dataclass(frozen=True)
 class FlagRule:
-    """How many labels a person wants flagged; at most one is given, and none leaves it to the estimate."""
+    """How many labels to flag; set at most one field. Without any, the estimated noise rate decides."""
 
     expect_noise: float | None = None
-    """This share of the labels: the worst."""
+    """Flag this share of the labels, the worst first."""
     budget: int | None = None
-    """This many labels: the worst; all of them where there are fewer."""
+    """Flag this many labels, the worst first."""
     min_quality: float | None = None
-    """Every label of lower quality."""
+    """Flag every label of lower quality."""
 
     def __post_init__(self) -> None:
-        said = [name for name, value in vars(self).items() if value is not None]
-        if len(said) > 1:
-            raise InputError(f"{' and '.join(said)} each say how many labels to flag: give one of them.")
+        given = [name for name, value in vars(self).items() if value is not None]
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)} each set how many labels to flag: give one of them.")
         if self.expect_noise is not None:
             number("expect_noise", self.expect_noise, at_least=0.0, below=1.0)
         if self.min_quality is not None:
             number("min_quality", self.min_quality, at_least=0.0, at_most=1.0)
         whole = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
         if self.budget is not None and not (whole and self.budget >= 0):
-            raise InputError(f"budget is {self.budget!r}: give a whole number ≥ 0.")
+            raise InputError(f"budget is {self.budget!r}: give an integer ≥ 0.")
 
     @property
-    def given(self) -> bool:
-        """Whether a person said anything."""
+    def is_set(self) -> bool:
+        """Whether any field is set."""
         return any(value is not None for value in vars(self).values())
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """All that probabilities say about labels."""
+    """The result of an audit."""
 
     table: pd.DataFrame
     """One row per example in data order; see `find_label_issues` for the columns."""
     noise_rate: NoiseRate
-    """Not to be told where there is a warning."""
+    """Not meaningful if there is a warning."""
     threshold: float
-    """Gap from which on labels are flagged."""
+    """Labels with this gap or a larger one are flagged."""
     missing: Labels
-    """Rows without a label; they are in the table, never flagged."""
+    """Rows without a label; they are in the table but never flagged."""
     rule_given: bool = False
-    """Whether a person said how many to flag."""
+    """Whether the user set how many labels to flag."""
     warning: str | None = None
-    """Why nothing can be said of the labels, if so, in one sentence."""
+    """Why the audit cannot be trusted, if so."""
     note: str | None = None
-    """What could be done better, likewise."""
+    """What could be done better, if anything."""
 
     @property
     def flags_withheld(self) -> bool:
-        """Whether nothing is flagged because nothing can be said, and nobody insisted."""
+        """Whether nothing is flagged because of the warning."""
         return self.warning is not None and not self.rule_given
+
+    @property
+    def flagged(self) -> int:
+        """Number of flagged labels."""
+        return int(self.table["is_label_issue"].sum())
 
 
 def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule | None = None) -> Audit:
-    """Everything that class probabilities [n, C] say about labels [n], as people have them."""
+    """Audit labels [n] with class probabilities [n, C], both as a user passes them."""
     probabilities = check_probabilities(pred_probs)
     given = check_labels(labels, *probabilities.shape)
-    return audit_labels(given, probabilities, rule, note=_of_other_labels(given, probabilities))
+    return audit_labels(given, probabilities, rule, note=_disagreement_note(given, probabilities))
 
 
 def audit_labels(
@@ -102,72 +121,71 @@ def audit_labels(
     *,
     known_from: int | None = None,
 ) -> Audit:
-    """The same of labels and probabilities [n, C] that are known to be in order.
+    """Audit checked labels [n] with checked probabilities [n, C].
 
-    With a `warning` that nothing can be said, there is no estimate, and nothing is flagged but what a person
-    asks for. `known_from` is as for `NoiseRate`.
+    With a `warning`, there is no estimate, and only labels that the `rule` asks for are flagged.
     """
     rule = rule or FlagRule()
-    there = ~given.missing
-    whole = bool(there.all())
-    labelled = probabilities if whole else RowSubset(probabilities, np.flatnonzero(there))
-    quality = measure(labelled, given.labels if whole else given.labels[there])
-    noise_rate = estimate_noise_rate(labelled, quality, known_from)
-    if warning is not None and not rule.given:
+    labelled = ~given.missing
+    rest = np.flatnonzero(~labelled)
+    subset = RowSubset(probabilities, np.flatnonzero(labelled)) if len(rest) else probabilities
+    quality = measure(subset, given.labels[labelled] if len(rest) else given.labels)
+    noise_rate = estimate_noise_rate(subset, quality, known_from)
+    if warning is not None and not rule.is_set:
         flags, threshold = np.zeros(len(quality), bool), NO_THRESHOLD
     else:
-        flags, threshold = flag(quality, noise_rate, rule)
-    table = _table(given, quality, flags, there)
-    if not whole:
-        rest = np.flatnonzero(~there)
+        flags, threshold = _flag(quality, noise_rate, rule)
+    table = _make_table(given, quality, flags, labelled)
+    if len(rest):
         table.loc[rest, "predicted_label"] = given.to_names(probabilities[rest].argmax(1).astype(np.int64))
         table.loc[rest, "suggested_probability"] = probabilities[rest].max(1).astype(np.float64)
-    told = warning is None
+    reliable = warning is None
     table.attrs = {
-        "wrong_labels": noise_rate.wrong if told else None,
-        "share": noise_rate.rate if told else None,
-        "interval": list(noise_rate.interval) if told else None,
-        "known_from": noise_rate.known_from if told else None,
+        "wrong_labels": noise_rate.wrong if reliable else None,
+        "share": noise_rate.rate if reliable else None,
+        "interval": list(noise_rate.interval) if reliable else None,
+        "known_from": noise_rate.known_from if reliable else None,
         "warning": warning,
         "note": note,
     }
-    missing = np.flatnonzero(~there).astype(np.int64)
-    return Audit(table, noise_rate, threshold, missing, rule.given, warning, note)
+    return Audit(table, noise_rate, threshold, rest.astype(np.int64), rule.is_set, warning, note)
 
 
-def _of_other_labels(given: GivenLabels, probabilities: Probabilities) -> str | None:
-    """A sentence where the probabilities know next to nothing of the labels, as with columns in disorder."""
+def _disagreement_note(given: GivenLabels, probabilities: Probabilities) -> str | None:
+    """A note if probabilities and labels agree no more than by chance, as with columns in wrong order."""
     predicted = np.empty(len(probabilities), np.int64)
-    for piece in chunks(*probabilities.shape):
-        predicted[piece] = np.asarray(probabilities[piece]).argmax(1)
-    there = ~given.missing
-    found = agreement(predicted[there], given.labels[there], probabilities.shape[1])
-    if found.beyond_chance >= LEAST or found.examples < FEWEST:
+    for part in chunks(*probabilities.shape):
+        predicted[part] = np.asarray(probabilities[part]).argmax(1)
+    labelled = ~given.missing
+    found = agreement(predicted[labelled], given.labels[labelled], probabilities.shape[1])
+    if found.beyond_chance >= MIN_BEYOND_CHANCE or found.examples < MIN_LABELS:
         return None
     return (
-        f"The probabilities agree with {percent(found.share)} of the labels, and would with "
-        f"{percent(found.chance)} by chance, so they say next to nothing of these: give a column for every "
-        "class in the order of the labels' numbers, categories or sorted names."
+        f"The probabilities agree with {percent(found.share)} of the labels; by chance it would be "
+        f"{percent(found.chance)}. Check that the columns are in the order of the label numbers, categories "
+        "or sorted names."
     )
 
 
-def flag(quality: Quality, noise_rate: NoiseRate, rule: FlagRule) -> tuple[Flags, float]:
-    """[n] whether a label is an issue, and the gap from which on."""
+def _flag(quality: Quality, noise_rate: NoiseRate, rule: FlagRule) -> tuple[Flags, float]:
+    """Flags [n] and the gap from which labels are flagged."""
     if rule.min_quality is not None:
         return quality.label_quality < rule.min_quality, (1.0 - rule.min_quality) * MAX_GAP
-    if rule.budget is None and rule.expect_noise is None:
+    if rule.budget is not None:
+        count = min(int(rule.budget), len(quality))
+    elif rule.expect_noise is not None:
+        count = round(rule.expect_noise * len(quality))
+    else:
         threshold = gap_threshold(noise_rate, quality)
         return (quality.gap >= threshold) & quality.disagrees, threshold
-    share = rule.expect_noise
-    wanted = round(share * len(quality)) if share is not None else min(int(rule.budget or 0), len(quality))
-    worst = worst_first(quality.gap)[:wanted]
+    worst = worst_first(quality.gap)[:count]
     flags = np.zeros(len(quality), bool)
     flags[worst] = True
-    return flags, float(quality.gap[worst].min()) if wanted else NO_THRESHOLD
+    return flags, float(quality.gap[worst].min()) if count else NO_THRESHOLD
 
 
-def _table(given: GivenLabels, quality: Quality, flags: Flags, there: Flags) -> pd.DataFrame:
-    """Rows without a label hold NaN, or NA in columns of whole numbers."""
+def _make_table(given: GivenLabels, quality: Quality, flags: Flags, labelled: Flags) -> pd.DataFrame:
+    """The table; rows without a label hold NaN, or NA in integer columns."""
     columns = {
         "is_label_issue": flags,
         "label_quality": quality.label_quality,
@@ -178,100 +196,81 @@ def _table(given: GivenLabels, quality: Quality, flags: Flags, there: Flags) -> 
         "rank_in_class": rank_in_class(quality.gap, quality.given),
     }
     table = pd.DataFrame(columns)
-    if not there.all():
-        table = table.astype({"rank_in_class": "Int64"})
-        if given.names is None:
-            table = table.astype({"given_label": "Int64", "predicted_label": "Int64"})
-        table.index = pd.Index(np.flatnonzero(there))
-        table = table.reindex(np.arange(len(there)))
+    if not labelled.all():
+        integers = ["rank_in_class"] + (["given_label", "predicted_label"] if given.names is None else [])
+        table = table.astype(dict.fromkeys(integers, "Int64"))
+        table.index = pd.Index(np.flatnonzero(labelled))
+        table = table.reindex(np.arange(len(labelled)))
         table["is_label_issue"] = table["is_label_issue"].eq(True)
-    table["row"] = np.arange(len(there))
-    if given.names is None:
-        table["predicted_label"] = table["predicted_label"].astype("Int64" if not there.all() else np.int64)
+    table["row"] = np.arange(len(labelled))
     return table
 
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """Counted among the examples that have a label."""
+    """The audit compared with known clean labels."""
 
     wrong: int
-    """Labels that are not the clean ones."""
+    """Number of wrong labels."""
     found: int
-    """Of these, the flagged ones."""
+    """Number of wrong labels that are flagged."""
     gap_auc: float | None
-    """Area under the ROC curve of the gap; None where all labels are wrong or none is."""
+    """ROC AUC of the gap; None if all labels are wrong or none is."""
 
 
 def compare_with_clean_labels(audit: Audit, data: DataSet) -> GroundTruth | None:
-    """None where clean labels are not known."""
+    """Compare the audit with the clean labels; None if they are unknown."""
     wrong = data.examples.wrong
     if wrong is None:
         return None
-    there = np.ones(len(wrong), bool)
-    there[audit.missing] = False
-    wrong = wrong[there]
-    flagged = audit.table["is_label_issue"].to_numpy(bool)[there]
-    gaps = audit.table["gap"].to_numpy(np.float64)[there]
+    wrong = np.delete(wrong, audit.missing)
+    flagged = np.delete(audit.table["is_label_issue"].to_numpy(bool), audit.missing)
+    gaps = np.delete(audit.table["gap"].to_numpy(np.float64), audit.missing)
     return GroundTruth(int(wrong.sum()), int((wrong & flagged).sum()), roc_auc(gaps, wrong))
-
-
-MOST_NAMED = 10
-NO_ESTIMATE = "How many labels are wrong cannot be told."
-EXPLANATION = (
-    "The estimate counts labels that the predictions clearly contradict. The range starts at what is wrong "
-    "where the predictions are surest, as if all other disagreement came from classes that overlap; it ends "
-    "at every disagreement, as if the predictions were always right. Where classes overlap by nature, the "
-    "estimate and both ends of the range are too high."
-)
 
 
 def describe_noise_rate(noise_rate: NoiseRate) -> str:
     """`About 123 of 1,000 labels (12.3 %) are wrong, plausibly between 8.0 % and 20.1 %.`"""
     low, high = (share(end) for end in noise_rate.interval)
     if noise_rate.wrong == 0:
-        return f"None of {noise_rate.examples:,} labels seems to be wrong, plausibly up to {high} are."
+        return f"None of {noise_rate.examples:,} labels seems to be wrong; at most {high} may be."
     verb = "is" if noise_rate.wrong == 1 else "are"
     return (
-        f"About {noise_rate.wrong:,} of {noise_rate.examples:,} labels ({share(noise_rate.rate)}) "
-        f"{verb} wrong, "
-        f"plausibly between {low} and {high}."
+        f"About {noise_rate.wrong:,} of {noise_rate.examples:,} labels ({share(noise_rate.rate)}) {verb} "
+        f"wrong, plausibly between {low} and {high}."
     )
 
 
-def describe_flags(audit: Audit, asked: str = "") -> str:
-    """`123 labels are flagged, from a gap of 0.97 on.` and what was not looked at.
-
-    `asked` is what a person said of how many to flag, such as `--budget 100`.
-    """
-    flagged = int(audit.table["is_label_issue"].sum())
-    many = "No label is" if not flagged else "1 label is" if flagged == 1 else f"{flagged:,} labels are"
-    why = f", as {asked} asks" if asked else ""
+def describe_flags(audit: Audit, rule: str = "") -> str:
+    """`123 labels are flagged (--budget 123), gap 0.97 or more.`; `rule` is the user's option as typed."""
+    flagged = audit.flagged
+    count = "No label is" if not flagged else "1 label is" if flagged == 1 else f"{flagged:,} labels are"
+    why = f" ({rule})" if rule else ""
     if audit.flags_withheld:
-        why = "; --budget N flags the N worst all the same"
-    since = f", from a gap of {audit.threshold:.2f} on" if flagged and audit.threshold <= MAX_GAP else ""
-    return f"{many} flagged{why}{since}."
+        why = "; use --budget N to flag the N worst"
+    threshold = f", gap {audit.threshold:.2f} or more" if flagged and audit.threshold <= MAX_GAP else ""
+    return f"{count} flagged{why}{threshold}."
 
 
 def describe_missing(rows: Sequence[int]) -> str:
-    """Which examples, by their rows, were not looked at; empty if all were."""
+    """Which rows were not audited for lack of a label; empty if all were."""
     if not len(rows):
         return ""
-    named = ", ".join(map(str, rows[:MOST_NAMED])) + (", …" if len(rows) > MOST_NAMED else "")
+    named = ", ".join(map(str, rows[:ROWS_NAMED])) + (", …" if len(rows) > ROWS_NAMED else "")
     if len(rows) == 1:
         return f"1 example has no label and was not audited: row {named}."
     return f"{len(rows):,} examples have no label and were not audited: rows {named}."
 
 
-def describe_ground_truth(known: GroundTruth, flagged: int) -> str:
-    """How right the audit is, where clean labels tell."""
+def describe_ground_truth(truth: GroundTruth, flagged: int) -> str:
+    """How right the audit is, according to the clean labels."""
     text = (
-        f"By the clean labels {known.wrong:,} are wrong; "
-        f"of the flagged ones {known.found:,} are wrong and {flagged - known.found:,} right"
+        f"According to the clean labels, {truth.wrong:,} labels are wrong; of the flagged ones "
+        f"{truth.found:,} are wrong and {flagged - truth.found:,} right"
     )
-    return f"{text}." if known.gap_auc is None else f"{text}; AUROC of the gap {known.gap_auc:.4f}."
+    return f"{text}." if truth.gap_auc is None else f"{text}; AUROC of the gap {truth.gap_auc:.4f}."
 
 
 def share(value: float) -> str:
-    """A share in per cent, with a digit more where it is below one."""
+    """A share in per cent, with two decimals below 1 %."""
     return percent(value, 0 if value in (0, 1) else 1 if value >= 0.01 else 2)

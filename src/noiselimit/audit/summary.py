@@ -25,9 +25,9 @@ from noiselimit.audit.issues import (
     describe_noise_rate,
 )
 from noiselimit.audit.quality import MAX_GAP
-from noiselimit.audit.report import confusions, inputs_used, make_audit_report
+from noiselimit.audit.report import confusions, describe_inputs, make_audit_report
 from noiselimit.data.examples import DataSet
-from noiselimit.report import write_report
+from noiselimit.report.html import write_report
 
 WORST = 12
 MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
@@ -50,26 +50,26 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
     dict
         What ``noiselimit audit --json`` prints, except the paths that were written.
     """
-    known, told = compare_with_clean_labels(audit, data), audit.warning is None
+    truth, reliable = compare_with_clean_labels(audit, data), audit.warning is None
     return {
         "data": data.name,
         "audited_labels": audit.noise_rate.examples,
         "classes": data.examples.classes,
-        "inputs": inputs_used(data),
+        "inputs": describe_inputs(data),
         "columns": None if data.table is None else [column.name for column in data.table.columns],
         "remarks": list(data.notes),
-        "wrong_labels": audit.noise_rate.wrong if told else None,
-        "wrong_share": audit.noise_rate.rate if told else None,
-        "interval": list(audit.noise_rate.interval) if told else None,
-        "known_from": audit.noise_rate.known_from if told else None,
-        "flagged": int(audit.table["is_label_issue"].sum()),
+        "wrong_labels": audit.noise_rate.wrong if reliable else None,
+        "wrong_share": audit.noise_rate.rate if reliable else None,
+        "interval": list(audit.noise_rate.interval) if reliable else None,
+        "known_from": audit.noise_rate.known_from if reliable else None,
+        "flagged": audit.flagged,
         "gap_threshold": audit.threshold if audit.threshold <= MAX_GAP else None,
         "worst": _worst(audit, data),
-        "confusions": _notable_confusions(audit, data.examples.class_names) if told else [],
+        "confusions": _notable_confusions(audit, data.examples.class_names) if reliable else [],
         "missing_labels": audit.missing.tolist(),
         "warning": audit.warning,
         "note": audit.note,
-        "known": None if known is None else vars(known),
+        "known": None if truth is None else vars(truth),
         "runs": [
             {
                 "method": run.spec.method,
@@ -86,7 +86,7 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
     }
 
 
-def summary_sentences(audit: Audit, data: DataSet, asked: str) -> list[str]:
+def summary_sentences(audit: Audit, data: DataSet, rule: str) -> list[str]:
     """Return the result in sentences, the most important first.
 
     Parameters
@@ -95,27 +95,27 @@ def summary_sentences(audit: Audit, data: DataSet, asked: str) -> list[str]:
         The audited labels.
     data : DataSet
         The data that were audited.
-    asked : str
+    rule : str
         The option that set the number of flagged labels, such as ``--budget 100``; may be empty.
     """
-    known = compare_with_clean_labels(audit, data)
+    truth = compare_with_clean_labels(audit, data)
     sentences = [
         describe_noise_rate(audit.noise_rate) if audit.warning is None else NO_ESTIMATE,
         audit.warning,
-        describe_flags(audit, asked),
+        describe_flags(audit, rule),
         audit.note,
         describe_missing(audit.missing.tolist()),
-        None if known is None else describe_ground_truth(known, int(audit.table["is_label_issue"].sum())),
-        f"Inputs: {inputs_used(data)}.",
+        None if truth is None else describe_ground_truth(truth, audit.flagged),
+        f"Inputs: {describe_inputs(data)}.",
     ]
     return [sentence for sentence in sentences if sentence]
 
 
 def save_audit(
-    folder: Path, audit: Audit, fit: AuditFit, data: DataSet, asked: str, *, overwrite: bool
+    folder: Path, audit: Audit, fit: AuditFit, data: DataSet, rule: str, *, overwrite: bool
 ) -> dict[str, str]:
     """Write the tables, the probabilities and the HTML page into one folder; return their paths."""
-    report = make_audit_report(audit, data, data.examples.class_names, fit.runs, fit.counted, asked)
+    report = make_audit_report(audit, data, fit.runs, fit.counted, rule)
     with audit_folder(folder, overwrite=overwrite) as temporary:
         write_audit_files(temporary, audit, fit.pred_probs, data)
         write_report(temporary / REPORT, report)

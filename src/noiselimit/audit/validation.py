@@ -1,4 +1,4 @@
-"""Inputs and labels as a Python user holds them, for an audit: labels of any kind, some of them missing."""
+"""Check and convert what users pass to an audit: inputs, labels and class probabilities."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,17 +15,17 @@ from noiselimit.data.leakage import by_drop, column_notes
 from noiselimit.data.table_file import class_numbers, frame_data_set, is_table
 from noiselimit.errors import InputError
 
-TOLERANCE = 1e-3  # of a sum of probabilities: what four decimals or half precision leave of it
+TOLERANCE = 1e-3  # of a row sum: enough for four decimals or half precision
 
 
 @dataclass(frozen=True, eq=False)
 class GivenLabels:
-    """Labels as numbers below C, and what they were called."""
+    """Labels as class numbers, with the user's own names for the classes."""
 
     labels: Labels
-    """[n]; −1 where missing."""
+    """[n]; −1 if missing."""
     names: npt.NDArray[Any] | None
-    """[C] of any one type; None where labels are the numbers themselves."""
+    """[C]; None if the labels are the class numbers themselves."""
 
     @property
     def missing(self) -> Flags:
@@ -33,97 +33,66 @@ class GivenLabels:
         return np.asarray(self.labels < 0)
 
     def to_names(self, labels: Labels) -> npt.NDArray[Any]:
-        """These labels, none missing, as the user calls them."""
+        """Convert class numbers to the user's labels."""
         return labels if self.names is None else np.asarray(self.names[labels])
 
 
 def check_probabilities(values: Any) -> Probabilities:
-    """pred_probs as floats [n, C ≥ 2], every row a distribution; not copied where it is one already."""
+    """Return pred_probs as floats [n, C ≥ 2] whose rows sum to 1; floats are not copied."""
     found = as_array(values, "pred_probs", "probabilities")
     if found.ndim != 2 or 0 in found.shape:
         raise InputError(
-            f"pred_probs have shape {list(found.shape)}: give one row per example, one column per class."
+            f"pred_probs have shape {list(found.shape)}: give one row per example and one column per class."
         )
     if found.dtype.kind not in "biuf":
         raise InputError(f"pred_probs have type {found.dtype}: give numbers.")
     if found.shape[1] == 1:
-        raise InputError(
-            "pred_probs have one column, so there is one class only: give a column for every class."
-        )
+        raise InputError("pred_probs have one column: give a column for every class, at least two.")
     probabilities = found if found.dtype.kind == "f" else found.astype(np.float32)
-    for piece in chunks(*probabilities.shape):
-        part = np.asarray(probabilities[piece])
-        sums = part.sum(1, dtype=np.float64)
-        possible = (part.min(1) >= -TOLERANCE) & (part.max(1) <= 1 + TOLERANCE)  # false for NaN too
-        _refuse_row(possible, piece.start, "holds NaN or a number outside 0 to 1: give probabilities")
-        _refuse_row(
-            np.abs(sums - 1) <= TOLERANCE, piece.start, "does not sum to 1: divide every row by its sum"
-        )
+    for part in chunks(*probabilities.shape):
+        values = np.asarray(probabilities[part])
+        sums = values.sum(1, dtype=np.float64)
+        valid = (values.min(1) >= -TOLERANCE) & (values.max(1) <= 1 + TOLERANCE)  # false for NaN
+        _require_rows(valid, part.start, "holds NaN or a number outside 0 to 1: give probabilities")
+        normalised = np.abs(sums - 1) <= TOLERANCE
+        _require_rows(normalised, part.start, "does not sum to 1: divide every row by its sum")
     return probabilities
 
 
+def _require_rows(valid: Flags, start: int, problem: str) -> None:
+    if not valid.all():
+        raise InputError(f"row {start + int(np.argmin(valid))} of pred_probs {problem}.")
+
+
 def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
-    """labels [rows] as numbers; None, NaN and empty strings count as missing. Categories, where there is one
-    for every class, are the columns in their own order, as a Parquet file of an audit has them."""
-    categories = _categories(values)
-    if categories is not None and len(categories.categories) == classes:
-        return _of_categories(categories, rows)
-    found = _flat(values)
-    _check_count(len(found), rows)
-    missing = np.asarray(pd.isna(found)) if found.dtype.kind in "Of" else np.zeros(rows, bool)
-    if found.dtype.kind in "OUT":
-        missing[~missing] = found[~missing] == ""
-    known = found[~missing]
-    _check_any(known)
-    text = np.array([isinstance(label, str) for label in known]) if found.dtype.kind == "O" else None
-    labels = np.full(rows, -1, np.int64)
-    names = None
-    if found.dtype.kind in "UT" or (text is not None and text.all()):
-        names, labels[~missing] = np.unique(known.astype(str), return_inverse=True)
-        if len(names) != classes:
-            raise InputError(
-                f"labels have {len(names)} different names but pred_probs have {classes} columns: give "
-                "numbers of columns as labels, or a column for every name in sorted order."
-            )
+    """Return labels [rows] as numbers of the columns of pred_probs.
+
+    Labels are column numbers, or strings whose sorted names are the columns, or a categorical whose
+    categories are the columns. None, NaN and empty strings are missing labels.
+    """
+    array = values.array if isinstance(values, pd.Series | pd.Index) else values
+    if isinstance(array, pd.Categorical) and len(array.categories) == classes:
+        labels = np.asarray(array.codes, np.int64)
+        names: npt.NDArray[Any] | None = array.categories.to_numpy()
+        assert names is not None
+        if names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all()):
+            names = None
     else:
-        labels[~missing] = _numbers(known, np.flatnonzero(~missing), classes)
-    _check_classes(labels[~missing])
+        labels, names = _encode(_flat(values), classes)
+    if len(labels) != rows:
+        raise InputError(
+            f"there are {len(labels)} labels but {rows} rows of pred_probs: give one label per row."
+        )
+    known = labels[labels >= 0]
+    if not len(known):
+        raise InputError("all labels are missing: give labels of at least two classes.")
+    if (known == known[0]).all():
+        raise InputError("all labels are of one class: give labels of at least two classes.")
     return GivenLabels(labels, names)
 
 
-def _categories(values: Any) -> pd.Categorical | None:
-    if isinstance(values, pd.Series | pd.Index):
-        values = values.array
-    return values if isinstance(values, pd.Categorical) else None
-
-
-def _of_categories(values: pd.Categorical, rows: int) -> GivenLabels:
-    labels = np.asarray(values.codes, np.int64)
-    _check_count(len(labels), rows)
-    _check_any(labels[labels >= 0])
-    _check_classes(labels[labels >= 0])
-    names = values.categories.to_numpy()
-    numbers = names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all())
-    return GivenLabels(labels, None if numbers else names)
-
-
-def _check_count(labels: int, rows: int) -> None:
-    if labels != rows:
-        raise InputError(f"there are {labels} labels but {rows} rows of pred_probs: give one label per row.")
-
-
-def _check_any(known: npt.NDArray[Any]) -> None:
-    if not len(known):
-        raise InputError("all labels are missing: give at least two classes of labels.")
-
-
-def _check_classes(labels: Labels) -> None:
-    if (labels == labels[0]).all():
-        raise InputError("all labels are of one class: an audit needs examples of two classes or more.")
-
-
 def _flat(values: Any) -> npt.NDArray[Any]:
-    if isinstance(values, list | tuple):  # NumPy would make strings of ["a", None, 3] without a word
+    if isinstance(values, list | tuple):  # NumPy would turn ["a", None, 3] into strings
         values = pd.Series(list(values), dtype=object)
     if isinstance(values, pd.Series | pd.Index):
         plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf"
@@ -134,35 +103,48 @@ def _flat(values: Any) -> npt.NDArray[Any]:
     return found
 
 
-def _numbers(known: npt.NDArray[Any], rows: Labels, classes: int) -> Labels:
-    """Labels that are there as whole numbers from 0 to C − 1; `rows` says where they stand."""
+def _encode(found: npt.NDArray[Any], classes: int) -> tuple[Labels, npt.NDArray[Any] | None]:
+    """Numbers [n] of the classes, −1 if missing, and their names unless labels are numbers."""
+    missing = np.asarray(pd.isna(found)) if found.dtype.kind in "Of" else np.zeros(len(found), bool)
+    if found.dtype.kind in "OUT":
+        missing[~missing] = found[~missing] == ""
+    known = found[~missing]
+    labels = np.full(len(found), -1, np.int64)
+    if not len(known):
+        return labels, None
+    if found.dtype.kind in "UT" or all(isinstance(label, str) for label in known):
+        names, labels[~missing] = np.unique(known.astype(str), return_inverse=True)
+        if len(names) != classes:
+            raise InputError(
+                f"labels have {len(names)} different names but pred_probs have {classes} columns: give "
+                "column numbers as labels, or one column for every name in sorted order."
+            )
+        return labels, names
+    labels[~missing] = _column_numbers(known, np.flatnonzero(~missing), classes)
+    return labels, None
+
+
+def _column_numbers(known: npt.NDArray[Any], rows: npt.NDArray[np.intp], classes: int) -> Labels:
     try:
         numbers = known.astype(np.float64) if known.dtype.kind not in "biu" else known
     except (TypeError, ValueError):
-        raise InputError(
-            "labels mix strings and other things: give whole numbers only or strings only."
-        ) from None
+        raise InputError("labels mix strings and other types: give only integers or only strings.") from None
     wrong = ~((numbers >= 0) & (numbers < classes) & (numbers == np.floor(numbers)))
     if wrong.any():
         place = int(np.argmax(wrong))
         raise InputError(
-            f"label in row {rows[place]} is {known[place]}: labels are numbers of columns, "
-            f"so give whole numbers from 0 to {classes - 1}."
+            f"label in row {rows[place]} is {known[place]}: give column numbers of pred_probs, "
+            f"integers from 0 to {classes - 1}."
         )
     return numbers.astype(np.int64)
 
 
-def _refuse_row(good: Flags, start: int, problem: str) -> None:
-    if not good.all():
-        raise InputError(f"row {start + int(np.argmin(good))} of pred_probs {problem}.")
-
-
 def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
-    """Data, and their labels as the user calls them. Inputs that bring their own labels need no others."""
+    """Turn X and y into a data set; y is None if the inputs bring their own labels."""
     if labels is None:
         data = as_data_set(inputs)
         return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
-    column = _column(labels)
+    column = _label_column(labels)
     if is_table(inputs):
         data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True)
         data = replace(data, notes=column_notes(inputs, data.examples.labels, "X", by_drop))
@@ -171,25 +153,25 @@ def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
         names, numbers = class_numbers(pd.Series(filled, name="y"), "X and y")
         examples = make_examples(inputs, numbers, class_names=names, source="X")
         data = DataSet("X", without_labels(examples, missing))
-    return data, GivenLabels(data.examples.labels, _as_given(data.examples.class_names, column))
+    return data, GivenLabels(data.examples.labels, _original_names(data.examples.class_names, column))
 
 
-def _column(labels: Any) -> "pd.Series[Any]":
+def _label_column(labels: Any) -> "pd.Series[Any]":
     if isinstance(labels, pd.Series):
         return labels.rename("y").reset_index(drop=True)
-    if isinstance(labels, list | tuple):  # NumPy would make strings of ["a", None, 3] without a word
+    if isinstance(labels, list | tuple):  # NumPy would turn ["a", None, 3] into strings
         return pd.Series(list(labels), dtype=object, name="y")
     array = as_array(labels, "y", "labels")
     if array.ndim != 1:
         raise InputError(
-            f"y has shape {list(array.shape)}: give one label per example, or class probabilities by name as "
+            f"y has shape {list(array.shape)}: give one label per example. To pass class probabilities, call "
             "find_label_issues(labels=..., pred_probs=...)."
         )
     return pd.Series(array, name="y")
 
 
-def _as_given(names: tuple[str, ...], labels: "pd.Series[Any]") -> npt.NDArray[Any]:
-    """[C] the classes as they stood among the labels: numbers and truth values are no text."""
+def _original_names(names: tuple[str, ...], labels: "pd.Series[Any]") -> npt.NDArray[Any]:
+    """[C] class names with the type that they have among the labels: bool, int or str."""
     kind = pd.api.types.infer_dtype(labels, skipna=True)
     if kind == "boolean":
         return np.array([name == "True" for name in names])

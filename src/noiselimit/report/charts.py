@@ -371,7 +371,7 @@ def _direct_labels(labelled: list[_Label], x: Scale, y: Scale, right: float, sam
     return "".join(shapes)
 
 
-MOST_CLASSES = 30
+MAX_CLASSES = 30
 _WITH_NUMBERS = 12
 _LONGEST_NAME = 14
 _LETTER = 7.0
@@ -385,7 +385,7 @@ def heat_map(
     title: str = "Transition matrix",
     standalone: bool = False,
 ) -> str:
-    """SVG of P(given | right) [C right, C given], for at most MOST_CLASSES classes.
+    """SVG of P(given | right) [C right, C given], for at most MAX_CLASSES classes.
 
     The diagonal has a colour of its own. Off it the colour is full at the largest share there, and grows with
     the square root, for most of these shares are small.

@@ -52,10 +52,7 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
     """The report of runs on one data set; gaps and suspects are those of the first chosen run."""
     flags = choose(runs)
     settings = differing_settings(runs)
-    lines = [
-        run_line(run, chosen, {name: readable(describe(run)[name]) for name in settings})
-        for run, chosen in zip(runs, flags, strict=True)
-    ]
+    lines = run_lines(runs, flags, settings)
     problems: dict[str, list[int]] = {}
     for position, run in enumerate(runs):
         problems.setdefault(problem(run.spec).key, []).append(position)
@@ -122,23 +119,25 @@ def _wrong_share(runs: Sequence[Run]) -> float | None:
     return fmean(shares) if shares else None
 
 
-def run_line(run: Run, chosen: bool, settings: dict[str, str]) -> RunLine:
-    """One run as the page shows it."""
-    metrics = run.metrics
-    return RunLine(
-        method=run.spec.method,
-        hyper=run.spec.hyper,
-        seed=run.spec.seed,
-        chosen=chosen,
-        test_accuracy=metrics["test_accuracy"],
-        last_test_accuracy=metrics["last_test_accuracy"],
-        memorised_wrong_labels=metrics["memorised_wrong_labels"],
-        gap_auc=metrics["gap_auc"],
-        best_epoch=metrics["best_epoch"],
-        history=run.history,
-        settings=settings,
-        note=metrics["failure"] or "",
-    )
+def run_lines(runs: Sequence[Run], chosen: Sequence[bool], settings: Sequence[str]) -> list[RunLine]:
+    """The runs as the page shows them, each with the settings that differ."""
+    return [
+        RunLine(
+            method=run.spec.method,
+            hyper=run.spec.hyper,
+            seed=run.spec.seed,
+            chosen=counts,
+            test_accuracy=run.metrics["test_accuracy"],
+            last_test_accuracy=run.metrics["last_test_accuracy"],
+            memorised_wrong_labels=run.metrics["memorised_wrong_labels"],
+            gap_auc=run.metrics["gap_auc"],
+            best_epoch=run.metrics["best_epoch"],
+            history=run.history,
+            settings={name: readable(describe(run)[name]) for name in settings},
+            note=run.metrics["failure"] or "",
+        )
+        for run, counts in zip(runs, chosen, strict=True)
+    ]
 
 
 def _gaps(run: Run) -> tuple[Any, Any]:
@@ -157,7 +156,7 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
     names = data.examples.class_names
     if worst["index"].max() >= len(data.examples):  # false where there is none
         raise InputError(f"{run.path} was altered: delete the folder and train the run again.")
-    appearances = shown(data, worst["index"].to_numpy())
+    appearances = show_inputs(data, worst["index"].to_numpy())
     clean = [None if pd.isna(label) else names[int(label)] for label in worst["clean_label"]]
     columns = (worst[name].tolist() for name in ("index", "given_label", "suggested_label", "gap"))
     return [
@@ -166,7 +165,7 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
     ]
 
 
-def shown(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+def show_inputs(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
     """What to show of these inputs: a picture, or the first few values."""
     inputs = data.examples.inputs
     if inputs.ndim == 2:

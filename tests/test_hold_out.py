@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit import InputError
-from noiselimit.audit.probabilities import COPIES, FEWEST_VALIDATING, hold_out
+from noiselimit.estimator import COPIES, MIN_VALIDATION, hold_out
 
 
 @given(
@@ -20,7 +20,7 @@ def test_every_class_trains_and_the_parts_are_disjoint(counts: list[int], share:
     trained, validating = (set(part.inputs[:, 0].tolist()) for part in (data.examples, data.validation))
     assert set(data.examples.labels.tolist()) == set(range(len(counts)))
     wanted = min(round(share * len(labels)), len(labels) - len(counts))
-    if wanted < FEWEST_VALIDATING:
+    if wanted < MIN_VALIDATION:
         assert trained == validating == set(range(len(labels)))
     else:
         assert len(validating) == wanted

@@ -1,0 +1,161 @@
+"""`find_label_issues(X, y)`: training on a user's arrays, with labels of any type."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from noiselimit import InputError, find_label_issues
+from noiselimit.audit.plan import AuditPlan
+from noiselimit.audit.validation import prepare_data
+from noiselimit.data.examples import DataSet
+from noiselimit.errors import Notice
+
+QUICK = AuditPlan(betas=(3.0,), epochs=12, batch_size=32)
+KINDS = ["pear", "apple", "fig"]
+
+
+def noisy(blobs: DataSet) -> tuple[Any, Any, Any]:
+    """Inputs, given labels, and the rows of wrong ones."""
+    labels = blobs.examples.labels.copy()
+    wrong = np.arange(0, len(labels), 15)
+    labels[wrong] = (labels[wrong] + 1) % 3
+    return np.asarray(blobs.examples.inputs), labels, wrong
+
+
+def test_wrong_labels_are_found_with_their_names(blobs: DataSet) -> None:
+    inputs, labels, wrong = noisy(blobs)
+    names = np.array(KINDS)[labels]
+    table = find_label_issues(inputs, names, plan=QUICK)
+    assert list(table["given_label"]) == list(names)
+    assert table["is_label_issue"][wrong].mean() > 0.8
+    assert table["is_label_issue"].drop(wrong).mean() < 0.05
+    clean = np.array(KINDS)[blobs.examples.labels]
+    assert (table["predicted_label"][wrong] == clean[wrong]).mean() > 0.8
+    assert find_label_issues(inputs, names, plan=QUICK, budget=5)["is_label_issue"].sum() == 5
+
+
+def test_the_type_of_labels_and_inputs_does_not_matter(blobs: DataSet) -> None:
+    inputs, labels, _ = noisy(blobs)
+    plain = find_label_issues(inputs, labels, plan=QUICK)
+    shifted = find_label_issues(inputs, (10 * labels - 10).tolist(), plan=QUICK)
+    assert set(shifted["given_label"]) == {-10, 0, 10}
+    np.testing.assert_array_equal(shifted["gap"], plain["gap"])
+    for same in (
+        DataSet("blobs", blobs.examples.__class__(inputs, labels, blobs.examples.class_names)),
+        (inputs, labels),
+    ):
+        np.testing.assert_array_equal(find_label_issues(same, plan=QUICK)["gap"], plain["gap"])
+    assert find_label_issues(inputs, labels == 0, plan=QUICK)["given_label"].dtype == bool
+    frame = pd.DataFrame(inputs, columns=list("abcde"), index=np.arange(len(labels))[::-1])
+    table = find_label_issues(frame, pd.Series(labels, index=frame.index), plan=QUICK)
+    np.testing.assert_array_equal(table["gap"], plain["gap"])
+    assert table["given_label"].tolist() == labels.tolist()
+
+
+def test_seed_and_fast(blobs: DataSet) -> None:
+    inputs, labels, _ = noisy(blobs)
+    first, again, other = (find_label_issues(inputs, labels, plan=QUICK, seed=seed) for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(first, again)
+    assert np.abs(first["gap"] - other["gap"]).max() > 1e-3
+    assert find_label_issues(inputs[:40], labels[:40], fast=True, threads=1)["gap"].notna().all()
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, ""])
+def test_missing_labels_are_listed_and_predicted(blobs: DataSet, missing: Any) -> None:
+    inputs, labels, _ = noisy(blobs)
+    named: list[Any] = [KINDS[label] for label in labels]
+    named[7] = named[8] = missing
+    with pytest.warns(Notice, match=r"rows 7, 8\."):
+        table = find_label_issues(inputs, named, plan=QUICK)
+    assert table["predicted_label"][[7, 8]].tolist() == [KINDS[label] for label in blobs.examples.labels[7:9]]
+    assert not table["is_label_issue"][[7, 8]].any()
+    assert table["gap"][[7, 8]].isna().all()
+
+
+def test_random_labels_are_not_flagged_unless_asked_for() -> None:
+    generator = np.random.default_rng(0)
+    inputs, labels = generator.normal(size=(100, 3)), generator.integers(0, 2, 100)
+    with pytest.warns(Notice, match="--learning-rate") as caught:
+        table = find_label_issues(inputs, labels, plan=QUICK)
+    assert caught[0].filename == __file__
+    assert not table["is_label_issue"].any()
+    assert table.attrs == {
+        **dict.fromkeys(("wrong_labels", "share", "interval", "known_from", "note")),
+        "warning": str(caught[0].message),
+    }
+    with pytest.warns(Notice, match="--learning-rate"):
+        asked = find_label_issues(inputs, labels, plan=QUICK, budget=7)
+    assert asked["is_label_issue"].sum() == 7
+    assert asked.attrs["wrong_labels"] is None
+
+
+def test_notes_about_the_data_are_notices(blobs: DataSet) -> None:
+    inputs, labels, _ = noisy(blobs)
+    single = labels.copy()
+    single[12] = 3
+    with pytest.warns(Notice, match="single example"):
+        find_label_issues(inputs, single, plan=QUICK)
+    with pytest.raises(InputError, match="identifier"):
+        find_label_issues(inputs, np.arange(len(labels)) // 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        table = find_label_issues(inputs, np.arange(len(labels)) // 3, many_classes=True, plan=QUICK)
+    assert len(table) == len(labels)
+    frame = pd.DataFrame(inputs, columns=list("abcde")).assign(code=labels)
+    with pytest.warns(Notice, match="'code'"):
+        find_label_issues(frame, labels, plan=QUICK)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "neither"),
+        ({"X": 1, "labels": 1}, "both"),
+        ({"y": [0, 1], "pred_probs": 1}, "both"),
+        ({"labels": [0, 1]}, "pred_probs is missing"),
+        ({"pred_probs": np.eye(2)}, "labels is missing"),
+        ({"y": [0, 1]}, "X is missing"),
+        ({"X": np.eye(2)}, "y is missing"),
+        ({"labels": [0, 1], "pred_probs": np.eye(2), "fast": True}, "fast is for training"),
+        ({"labels": [0, 1], "pred_probs": np.eye(2), "seed": 0}, "seed is for training"),
+        ({"X": np.eye(2), "y": [0, 1], "plan": QUICK, "fast": True}, "plan and fast"),
+        ({"X": np.eye(2), "y": [0, 1], "seed": -1}, "seed is -1"),
+        ({"X": np.eye(4)[[0, 1] * 4], "y": [0.5] * 8}, r"0\.5 in row 0"),
+        ({"X": np.ones((9, 2)), "y": ["a"] * 9}, "one class"),
+        ({"X": np.ones((9, 2)), "y": [0, 1] * 3}, "9 inputs but 6 labels"),
+        ({"X": [0, 1, 0], "y": np.eye(3)}, r"find_label_issues\(labels=\.\.\., pred_probs=\.\.\.\)"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        find_label_issues(**arguments)
+
+
+def test_class_names_keep_their_type() -> None:
+    for labels, names in (
+        (["b", "a", None, "b"], ["a", "b"]),
+        (np.array([7, -1, 7, 7]), [-1, 7]),
+        (pd.Series([1.0, np.nan, 2.0, 1.0]), [1, 2]),
+        (pd.Series(["x", "y", "x", "x"], dtype="category"), ["x", "y"]),
+        (["2", "10", "2", "2"], ["10", "2"]),
+    ):
+        _, found = prepare_data(np.ones((4, 2)), labels)
+        assert found.names is not None
+        assert found.names.tolist() == names
+
+
+@given(
+    st.lists(st.none() | st.sampled_from(["a", "bc", "Ü", "0"]), min_size=4, max_size=12)
+    | st.lists(st.none() | st.integers(-9, 9), min_size=4, max_size=12)
+)
+def test_labels_survive_a_round_trip(labels: list[Any]) -> None:
+    known = [label for label in labels if label is not None]
+    assume(1 < len(set(known)) < len(known))
+    _, found = prepare_data(np.ones((len(labels), 2)), labels)
+    assert found.missing.tolist() == [label is None for label in labels]
+    assert found.to_names(found.labels[~found.missing]).tolist() == known

@@ -1,0 +1,144 @@
+"""`fit` and `audit_data`: averaged probabilities of every example, in data order."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noiselimit.audit.fit import audit_data, fit
+from noiselimit.audit.issues import FlagRule, audit_probabilities
+from noiselimit.audit.plan import AuditPlan
+from noiselimit.data.examples import DataSet, make_examples, take_examples, without_labels
+from noiselimit.engine.preparation import split_examples
+from noiselimit.errors import InputError
+from noiselimit.runs.run import Run
+from noiselimit.training import train
+
+QUICK = AuditPlan(epochs=6, batch_size=32)
+
+
+def test_probabilities_are_the_mean_of_both_networks_and_all_counted_runs(blobs: DataSet) -> None:
+    fitted = fit(blobs, QUICK, threads=1)
+    averages = [run.averaged for run in train(QUICK.specs(blobs), blobs, averaged=True)]
+    both = [(one.classifier + one.predictor) / 2 for one in averages]  # type: ignore[union-attr, operator]
+    assert fitted.counted == [True, True]
+    np.testing.assert_allclose(fitted.pred_probs, np.mean(both, axis=0), atol=1e-6)
+    assert fitted.pred_probs.dtype == np.float32
+    assert all(run.averaged is None for run in fitted.runs)
+
+
+def test_test_and_validation_parts_are_ignored(blobs: DataSet) -> None:
+    other = take_examples(blobs.examples, np.arange(40))
+    wide = dataclasses.replace(blobs, test=other, validation=other)
+    np.testing.assert_array_equal(fit(wide, QUICK).pred_probs, fit(blobs, QUICK).pred_probs)
+
+
+def test_rows_without_a_label_are_predicted_but_not_trained_on(blobs: DataSet) -> None:
+    missing = np.arange(len(blobs.examples)) % 10 == 3
+    gappy = dataclasses.replace(blobs, examples=without_labels(blobs.examples, missing))
+    audit, fitted = audit_data(gappy, QUICK, FlagRule(budget=4))
+    alone = dataclasses.replace(blobs, examples=take_examples(blobs.examples, np.flatnonzero(~missing)))
+    np.testing.assert_array_equal(fitted.pred_probs[~missing], fit(alone, QUICK).pred_probs)
+    assert (fitted.pred_probs[missing].argmax(1) == blobs.examples.labels[missing]).mean() > 0.8
+    assert audit.missing.tolist() == np.flatnonzero(missing).tolist()
+    assert audit.flagged == 4
+    assert audit.table["row"].tolist() == list(range(len(missing)))
+
+
+def test_failed_runs_do_not_count(blobs: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def second_fails(*args: Any, **how: Any) -> list[Run]:
+        first, second = train(*args, **how)
+        failed = {**second.metrics, "status": "failed", "failure": "as the test wants"}
+        return [first, dataclasses.replace(second, metrics=failed)]
+
+    monkeypatch.setattr("noiselimit.audit.fit.train", second_fails)
+    fitted = fit(blobs, QUICK)
+    assert fitted.counted == [True, False]
+    monkeypatch.undo()
+    alone = fit(blobs, dataclasses.replace(QUICK, betas=(3.0,)))
+    np.testing.assert_array_equal(fitted.pred_probs, alone.pred_probs)
+    with pytest.raises(InputError, match="every run"):
+        fit(blobs, dataclasses.replace(QUICK, learning_rate=1e30))
+
+
+def test_finished_runs_are_read_from_their_folder(blobs: DataSet, tmp_path: Path) -> None:
+    first = fit(blobs, QUICK, out=tmp_path)
+    records: list[object] = []
+    again = fit(blobs, QUICK, out=tmp_path, progress=lambda progress: records.append(progress.record))
+    assert records == [None, None]  # nothing trained
+    np.testing.assert_array_equal(first.pred_probs, again.pred_probs)
+    np.testing.assert_array_equal(first.pred_probs, fit(blobs, QUICK).pred_probs)
+
+
+def test_weights_count(blobs: DataSet) -> None:
+    twice = take_examples(blobs.examples, np.repeat(np.arange(len(blobs.examples)), 2))
+    labels = twice.labels.copy()
+    labels[1::2] = (labels[1::2] + 1) % 3
+    plan = dataclasses.replace(QUICK, epochs=25, betas=(3.0,))
+    for heavy in (0, 1):
+        weights = np.where(np.arange(len(twice)) % 2 == heavy, 1.0, 0.05).astype(np.float32)
+        data = DataSet("twice", dataclasses.replace(twice, labels=labels, weights=weights))
+        assert (fit(data, plan).pred_probs.argmax(1) == (twice.labels + heavy) % 3).mean() > 0.8
+
+
+def test_labels_that_look_like_identifiers_are_refused_before_training(blobs: DataSet) -> None:
+    names = tuple(str(number) for number in range(31))
+    examples = dataclasses.replace(blobs.examples, labels=np.arange(151) // 5, class_names=names)
+    with pytest.raises(InputError, match="31 classes"):
+        fit(DataSet("ids", examples), QUICK)
+    fitted = fit(DataSet("ids", examples), QUICK, many_classes=True)
+    assert fitted.pred_probs.shape == (151, 31)
+    assert "'30' in row 150" in fitted.runs[0].data.notes[0]
+
+
+def test_memorised_labels_are_calibrated() -> None:
+    """A large network without β memorises 600 labels, including the wrong ones."""
+    generator = np.random.default_rng(0)
+    clean = np.arange(600) % 3
+    inputs = 1.5 * np.eye(3)[clean] @ np.eye(3, 20) + generator.normal(size=(600, 20))
+    given = np.where(generator.random(600) < 0.2, (clean + 1) % 3, clean)
+    data = DataSet("memorised", make_examples(inputs, given))
+    plan = AuditPlan(betas=(0.0,), epochs=30, batch_size=32, network="mlp-4x512")
+    audit, fitted = audit_data(data, plan, threads=1)
+    held_out = split_examples(600, 0, validation_share=0.2).validation
+    trained = np.setdiff1d(np.arange(600), held_out)
+    mass = 1 - fitted.pred_probs[np.arange(600), given]
+    for quantile in (0.25, 0.5, 0.75):
+        target = np.quantile(mass[held_out], quantile)
+        assert np.quantile(mass[trained], quantile) == pytest.approx(target, abs=0.02)
+    assert fitted.known_from == audit.noise_rate.known_from == 120
+    again = audit_probabilities(given, fitted.pred_probs)
+    assert again.noise_rate.interval[1] < audit.noise_rate.interval[1], "fewer examples, wider interval"
+
+
+@pytest.mark.parametrize("examples", [80, 300])
+def test_random_labels_are_not_flagged(examples: int) -> None:
+    generator = np.random.default_rng(1)
+    inputs, labels = generator.normal(size=(examples, 4)), generator.integers(0, 3, examples)
+    data = DataSet("random", make_examples(inputs, labels))
+    audit, fitted = audit_data(data, AuditPlan(epochs=12), threads=1)
+    assert audit.warning == fitted.diagnosis.warning is not None
+    assert audit.flags_withheld
+    assert audit.flagged == 0
+
+
+@pytest.mark.parametrize("every", [2, 10])
+def test_constant_inputs_are_not_flagged(every: int) -> None:
+    labels = (np.arange(200) % every == 0).astype(np.int64)
+    constant = DataSet("constant", make_examples(np.ones((200, 3)), labels))
+    assert audit_data(constant, AuditPlan(epochs=8), threads=1)[0].flags_withheld
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise", "least", "most"), [("uniform:0.4", 0.35, 0.45), ("uniform:0.8", 0.5, 0.9)])
+def test_many_wrong_labels_are_estimated(noise: str, least: float, most: float) -> None:
+    from noiselimit import load_data
+    from noiselimit.noise import parse_noise
+
+    data = load_data("digits")
+    noisy = dataclasses.replace(data, examples=parse_noise(noise).apply(data.examples, 0))
+    audit, _ = audit_data(noisy, threads=1)
+    assert audit.warning is None
+    assert least < audit.noise_rate.rate < most

@@ -1,0 +1,202 @@
+"""The page of an audit: what it shows, and that text from data stays text."""
+
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
+from noiselimit.audit.report import describe_inputs, make_audit_report, row_columns
+from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.table_file import frame_data_set
+from noiselimit.data.tables import Categorical, Numeric, Table
+from noiselimit.report.html import render_audit
+from noiselimit.runs.spec import RunSpec
+from noiselimit.training import train
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+class Tags(HTMLParser):
+    """Tags with attributes, and texts; every tag must be closed and nothing may load or run."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str | None] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in {"meta", "img", "br"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        assert tag not in {"script", "link", "iframe", "object", "a", "use", "form"}
+        assert not {"href", "style", "srcset"} & attributes.keys()
+        assert not any(name.startswith("on") for name in attributes)
+        assert str(attributes.get("src", "data:image/png;base64,")).startswith("data:image/png;base64,")
+        self.tags.append(tag)
+        self.ids += [attributes["id"]] if "id" in attributes else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def problem(rows: int, classes: int, wrong: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Given labels, of which the first are wrong, clean labels, and probabilities of the clean ones."""
+    clean = np.arange(rows) % classes
+    given = clean.copy()
+    given[:wrong] = (clean[:wrong] + 1) % classes
+    probabilities = np.full((rows, classes), 0.1 / (classes - 1))
+    probabilities[np.arange(rows), clean] = 0.9
+    return given, clean, probabilities
+
+
+def small(class_names: list[str], wrong: int = 6, rows: int = 60, **more: Any) -> tuple[Audit, DataSet]:
+    given, _, probabilities = problem(rows, len(class_names), wrong)
+    shape = (rows, 3, 8, 8) if more.pop("pictures", False) else (rows, 4)
+    inputs = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    data = DataSet("small", make_examples(inputs, given, class_names=class_names, **more))
+    return audit_probabilities(given, probabilities), data
+
+
+def test_a_table_is_shown_from_top_to_bottom() -> None:
+    page = render_audit(make_audit_report(*small(["cat", "dog"])))
+    parsed = Tags(page)
+    assert parsed.ids == ["flagged", "confusions", "galleries", "gap", "facts"]
+    assert "About 6 of 60 labels (10.0\u00a0%)" in page
+    assert page.count('class="cell') == 4
+    assert page.count('class="threshold"') == 1
+    assert parsed.tags.count("li") == 6 + 6  # the worst of all classes, then class by class
+    assert "<img" not in page
+
+
+def test_hostile_names_stay_text() -> None:
+    audit, data = small([HOSTILE, "b"], names=[HOSTILE] * 60)
+    table = Table((Numeric(HOSTILE), Numeric("x"), Categorical("c", (HOSTILE, "other"))))
+    data = DataSet(HOSTILE + "name", data.examples, table=table, notes=(HOSTILE,))
+    parsed = Tags(render_audit(make_audit_report(audit, data)))
+    assert sum(HOSTILE in text for text in parsed.texts) > 10
+
+
+def test_pictures_are_shown_with_their_names() -> None:
+    names = ["cat", "dog", "eel"]
+    audit, data = small(names, pictures=True, names=[f"{row}.jpg" for row in range(60)])
+    report = make_audit_report(audit, data)
+    assert Tags(render_audit(report)).tags.count("img") == 6 + 6
+    shown = [suspect for gallery in report.galleries for suspect in gallery.suspects]
+    assert {suspect.index for suspect in shown} == set(range(6))
+    for suspect in shown:
+        assert suspect.name == f"{suspect.index}.jpg"
+        assert suspect.suggested == names[suspect.index % 3]
+        assert suspect.given == names[(suspect.index + 1) % 3]
+
+
+def test_a_thousand_classes_have_lists_instead_of_a_matrix() -> None:
+    names = [f"class {number}" for number in range(1000)]
+    report = make_audit_report(*small(names, 40, rows=3000))
+    page = render_audit(report)
+    assert report.transition is None
+    assert "cell" not in page.split("</style>")[1]
+    assert (len(report.confusions), len(report.galleries)) == (20, 12)
+    assert (len(report.other_classes), len(report.unflagged_classes)) == (28, 960)
+    assert {"others", "unflagged"} <= set(Tags(page).ids)
+    assert len(page) < 200_000
+
+
+def test_galleries_and_confusions_are_sorted() -> None:
+    given, _, probabilities = problem(60, 3, 12)
+    probabilities[0] = [0.98, 0.01, 0.01]
+    given[1:12] = np.where(np.arange(1, 12) % 3 == 1, given[1:12], (np.arange(1, 12) + 1) % 3)
+    data = DataSet("x", make_examples(np.zeros((60, 2)), given, class_names=["a", "b", "c"]))
+    report = make_audit_report(audit_probabilities(given, probabilities), data)
+    counts = [gallery.flagged for gallery in report.galleries]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) == len(report.gaps_flagged)
+    for gallery in report.galleries:
+        gaps = [suspect.gap for suspect in gallery.suspects]
+        assert gaps == sorted(gaps, reverse=True)
+    report = make_audit_report(*small(["a", "b", "c"], wrong=9))
+    found = {(confusion.given, confusion.right): confusion.labels for confusion in report.confusions}
+    assert found == pytest.approx({("b", "a"): 3.0, ("c", "b"): 3.0, ("a", "c"): 3.0})
+    assert report.transition is not None
+    assert report.transition[0, 1] > 0 == report.transition[1, 0]
+
+
+def test_clean_labels_flag_nothing() -> None:
+    report = make_audit_report(*small(["a", "b"], wrong=0))
+    page = render_audit(report)
+    assert report.sentence.startswith("None of 60 labels")
+    assert 'class="threshold"' not in page
+    assert [(gallery.heading, gallery.flagged) for gallery in report.galleries] == [("The largest gaps", 0)]
+    assert report.confusions == []
+
+
+def test_missing_labels_are_counted_but_not_shown() -> None:
+    given, clean, probabilities = problem(60, 2, 6)
+    labels = pd.Series(given).astype(object)
+    labels[[0, 30]] = None
+    audit = audit_probabilities(labels, probabilities)
+    report = make_audit_report(audit, DataSet("x", make_examples(np.zeros((60, 1)), clean)))
+    assert len(report.gaps_kept) + len(report.gaps_flagged) == 58
+    assert "rows 0, 30." in report.flagged
+    assert 0 not in {suspect.index for gallery in report.galleries for suspect in gallery.suspects}
+    Tags(render_audit(report))
+
+
+def test_a_rule_and_clean_labels_are_mentioned() -> None:
+    given, clean, probabilities = problem(60, 2, 6)
+    audit = audit_probabilities(given, probabilities, FlagRule(budget=10))
+    data = DataSet("x", make_examples(np.zeros((60, 1)), given, clean_labels=clean))
+    report = make_audit_report(audit, data, rule="--budget 10")
+    assert len(report.gaps_flagged) == 10
+    assert "--budget 10" in report.flagged
+    assert "AUROC of the gap 1.0000" in report.flagged
+
+
+def test_runs_bring_their_curves_and_facts(blobs: DataSet) -> None:
+    runs = train([RunSpec("limit-l", {"beta": beta}, epochs=2, batch_size=16) for beta in (3, 10)], blobs)
+    given, _, probabilities = problem(151, 3, 9)
+    report = make_audit_report(audit_probabilities(given, probabilities), blobs, runs, [False, True])
+    assert "curves" in Tags(render_audit(report)).ids
+    assert [run.chosen for run in report.runs] == [False, True]
+    used, left_out = report.facts["Probabilities"].split("left out")
+    assert "β\u00a010" in used
+    assert "β\u00a03" in left_out
+
+
+def test_a_row_of_a_table_is_read_back_from_its_features() -> None:
+    table = Table((Numeric("age"), Categorical("town", ("Rome", "Oslo", "")), Numeric("pay")))
+    rows = np.array([[30, 0, 1, 0, 2.5], [31, 0, 0, 1, 1e6], [32, 0, 0, 0, -1]], np.float32)
+    data = DataSet("t", make_examples(rows, [0, 1, 0]), table=table)
+    assert row_columns(data, 0) == [("age", "30"), ("town", "Oslo"), ("pay", "2.5")]
+    assert row_columns(data, 1)[1:] == [("town", "missing"), ("pay", "1e+06")]
+    assert row_columns(data, 2)[1] == ("town", "–")
+    many = DataSet("m", make_examples(np.zeros((2, 50)), [0, 1]))
+    assert row_columns(many, 0)[-1] == ("…", "42 more")
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"a": [1, 2, 3, 4]}, "1 column of numbers"),
+        ({"c": list("uvwu"), "d": list("uuuu")}, "2 columns of categories as 4 features"),
+        ({"a": [1, 2, 3, 4], "c": list("uvwu")}, "2 columns (1 of numbers, 1 of categories as 3 features)"),
+    ],
+)
+def test_inputs_in_words(columns: dict[str, list[object]], words: str) -> None:
+    assert describe_inputs(frame_data_set(pd.DataFrame(columns), [0, 1, 0, 1])) == words
+    pictures = make_examples(np.zeros((4, 3, 48, 40), np.float32), [0, 1, 0, 1])
+    assert describe_inputs(DataSet("some", pictures)) == "pictures 3×48×40"
+    assert describe_inputs(DataSet("some", make_examples(np.zeros((4, 64)), [0, 1, 0, 1]))) == "64 numbers"
