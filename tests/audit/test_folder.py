@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiselimit.audit.folder import audit_folder, restore_replaced, write_audit_files
+from noiselimit.audit.folder import audit_folder, write_audit_files
 from noiselimit.audit.issues import Audit, audit_probabilities
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.errors import InputError
@@ -120,9 +120,7 @@ def test_a_failure_leaves_the_old_state(tmp_path: Path, overwrite: bool) -> None
     assert len(list(tmp_path.iterdir())) == overwrite
 
 
-def test_the_old_audit_comes_back_after_a_kill_or_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_old_audit_comes_back_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit, p, data = make()
     out, rename = tmp_path / "out", Path.rename
     write(out, audit, p, data)
@@ -139,7 +137,3 @@ def test_the_old_audit_comes_back_after_a_kill_or_an_error(
     monkeypatch.undo()
     assert (out / "pred_probs.npy").read_bytes() == before
     assert list(tmp_path.iterdir()) == [out]
-    (tmp_path / ".out.abcd1234.tmp").mkdir()
-    out.rename(tmp_path / ".out.abcd1234.tmp" / "old")  # as a killed process leaves it
-    restore_replaced(out)
-    assert (out / "pred_probs.npy").read_bytes() == before

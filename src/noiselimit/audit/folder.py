@@ -1,7 +1,5 @@
 """The folder that an audit writes: label_issues.parquet, label_issues.csv, pred_probs.npy and report.html."""
 
-import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,12 +19,10 @@ from noiselimit.audit.quality import chunks
 from noiselimit.audit.validation import check_probabilities
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_folder, is_leftover
+from noiselimit.files import atomic_folder
 
 PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
 LABEL_COLUMNS = ("given_label", "predicted_label")
-OLD = "old"
-"""Name of a replaced audit inside the temporary folder."""
 
 
 def write_audit_files(folder: Path, audit: Audit, pred_probs: Any, data: DataSet) -> None:
@@ -107,27 +103,13 @@ def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
         return
     # The old audit is moved aside once the new one is complete, and comes back if the last step fails.
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent) as beside:
-        new, old = Path(beside, "new"), Path(beside, OLD)
+        new, old = Path(beside, "new"), Path(beside, "old")
         with atomic_folder(new) as temporary:
             yield temporary
         check_audit_folder(folder, overwrite=True)
-        try:
-            folder.rename(old)
-        except OSError as error:
-            raise InputError(
-                f"cannot replace folder {folder} ({error.strerror}): name another one."
-            ) from None
+        folder.rename(old)
         try:
             new.rename(folder)
         except BaseException:
-            if not folder.exists():
-                old.rename(folder)
+            old.rename(folder)
             raise
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def restore_replaced(folder: Path) -> None:
-    """Restore an older audit if the process that replaced it was killed before the new one was in place."""
-    for entry in folder.parent.iterdir():
-        if is_leftover(entry, re.escape(folder.name)) and (entry / OLD).is_dir() and not folder.exists():
-            (entry / OLD).rename(folder)
