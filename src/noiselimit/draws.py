@@ -1,4 +1,7 @@
-"""In which order an epoch visits a row's training examples."""
+"""Random draws on torch tensors: words, orders of examples, Gaussian and Laplace noise.
+
+The same function of (seed, stream, step, element) as `noiselimit.randomness`, for K rows at once.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,7 +11,7 @@ from torch import Tensor
 
 from noiselimit.randomness import GOLDEN, Stream, stream_key
 
-_LANES = 64  # rows padded to this many values meet the same vector instructions wherever they lie in memory
+_LANES = 64  # rows are padded to this many values, so that vector instructions treat all rows alike
 
 
 def _signed(word: int) -> int:
@@ -16,7 +19,7 @@ def _signed(word: int) -> int:
 
 
 def _shift(words: Tensor, bits: int) -> Tensor:
-    """Logical right shift; torch's own keeps the sign."""
+    """Logical right shift; torch's keeps the sign."""
     return (words >> bits) & ((1 << (64 - bits)) - 1)
 
 
@@ -34,9 +37,9 @@ def stream_keys(seeds: Sequence[int], stream: Stream, device: torch.device) -> T
 
 
 def random_words(keys: Tensor, step: Tensor, count: int) -> Tensor:
-    """int64 [K, count] random words; row k equals `randomness.random_words` of its seed bit by bit.
+    """int64 [K, count] random words; row k equals `randomness.random_words` of its seed.
 
-    `step` is one for all rows, [], or each row's own, [K].
+    `step` is [] for all rows or [K].
     """
     at_step = _mix(keys + (step + 1) * _signed(GOLDEN))
     elements = torch.arange(1, count + 1, device=keys.device) * _signed(GOLDEN)
@@ -44,7 +47,7 @@ def random_words(keys: Tensor, step: Tensor, count: int) -> Tensor:
 
 
 def words_at(keys: Tensor, step: Tensor, elements: Tensor) -> Tensor:
-    """int64, as `elements` [K, m] or [m]: those words of `random_words` that stand at these elements."""
+    """The words of `random_words` at `elements` [K, m] or [m]."""
     at_step = _mix(keys + (step + 1) * _signed(GOLDEN))
     return _mix(at_step[:, None] + (elements + 1) * _signed(GOLDEN))
 
@@ -60,7 +63,7 @@ def _padded_words(keys: Tensor, step: Tensor, shape: tuple[int, int]) -> Tensor:
 
 
 def _unit(bits23: Tensor) -> Tensor:
-    """23 random bits → float32 in the open interval (0, 1), exactly representable."""
+    """23 random bits → float32 in (0, 1), exactly."""
     return (bits23.to(torch.float32) + 0.5) * 2.0**-23
 
 
@@ -69,7 +72,7 @@ def _cut(values: Tensor, shape: tuple[int, int]) -> Tensor:
 
 
 def gaussian(keys: Tensor, step: Tensor, shape: tuple[int, int]) -> Tensor:
-    """float32 [K, *shape] standard normal draws (Box–Muller on the two halves of one word)."""
+    """float32 [K, *shape] standard normal draws (Box–Muller on the two halves of a word)."""
     words = _padded_words(keys, step, shape)
     radius = (_unit(_shift(words, 41)).log() * -2.0).sqrt()
     angle = _unit(words & 0x7FFFFF) * (2.0 * math.pi)
@@ -97,9 +100,9 @@ def shuffled(keys: Tensor, epoch: Tensor, labels: Tensor) -> Tensor:
 
 
 def balanced(keys: Tensor, epoch: Tensor, labels: Tensor) -> Tensor:
-    """Every given class equally often on average: draw a class that occurs, then one of its examples.
+    """Draw a class that occurs, then one of its examples, with replacement.
 
-    With replacement, so examples of rare classes come several times and some of common ones not at all.
+    Examples of rare classes come several times and some of common classes not at all.
     """
     rows, count = labels.shape
     by_class = labels.argsort(dim=1, stable=True)
@@ -108,7 +111,7 @@ def balanced(keys: Tensor, epoch: Tensor, labels: Tensor) -> Tensor:
     starts = sizes.cumsum(1) - sizes
     occurring = (sizes > 0).to(torch.int64).argsort(dim=1, descending=True, stable=True)
     words = random_words(keys, epoch, count)
-    # Two disjoint groups of bits: the remainders of both are even enough for counts far below 2^31.
+    # Two disjoint groups of bits; their remainders are even enough for counts far below 2^31.
     upper, lower = (words >> 32) & 0x7FFFFFFF, words & 0x7FFFFFFF
     classes = occurring.gather(1, upper % (sizes > 0).sum(1, keepdim=True))
     return by_class.gather(1, starts.gather(1, classes) + lower % sizes.gather(1, classes))

@@ -1,7 +1,7 @@
-"""Random numbers as functions of (seed, stream, step, element): no state, so nothing to save or to share.
+"""Random numbers as functions of (seed, stream, step, element), so there is no state to save.
 
-Each word is the SplitMix64 mix of a counter under a key, so any element can be drawn alone, in any order,
-on any device, whoever else draws beside it. `noiselimit.draws` is the same function on torch tensors.
+Each word is the SplitMix64 mix of a counter under a key. Any element can be drawn alone, in any order and on
+any device. `noiselimit.draws` computes the same on torch tensors.
 """
 
 from enum import IntEnum
@@ -14,7 +14,7 @@ MASK = 0xFFFFFFFFFFFFFFFF
 
 
 class Stream(IntEnum):
-    """What a random number is for. Streams of one seed are independent; values are part of the results."""
+    """What a random number is for. Streams of one seed are independent; results depend on these values."""
 
     SPLIT = 1
     NOISE = 2
@@ -26,7 +26,7 @@ class Stream(IntEnum):
 
 
 def mix(value: int) -> int:
-    """SplitMix64's finaliser: a bijection of 64-bit words; every input bit reaches every output bit."""
+    """SplitMix64's finaliser, a bijection of 64-bit words."""
     value &= MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
@@ -59,6 +59,6 @@ def uniforms(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np
 
 def permutation(seed: int, stream: Stream, step: int, count: int) -> npt.NDArray[np.int64]:
     """A random order of 0 … count − 1: the elements sorted by the upper 63 bits of their random words."""
-    # Torch sorts signed words only; without the sign bit both sort alike.
+    # Without the sign bit, because torch sorts signed words only.
     upper = (random_words(seed, stream, step, count) >> np.uint64(1)).astype(np.int64)
     return np.argsort(upper, kind="stable").astype(np.int64)

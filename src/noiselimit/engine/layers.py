@@ -1,11 +1,12 @@
-"""Stacked convolutions with batch-norm and ReLU through our own kernels: channels last, no patches in memory.
+"""Layers that replace those of a network: for bfloat16, for stacked rows, and for our kernels.
 
-The plain twins in `noiselimit.cohort.stacked` compute the same.
+Each holds the parameters of the layer it replaces under the same names. `Following…` layers compute in the
+type of their input, `Stacked…` layers compute K rows at once, `Fused…` layers use our kernels.
 """
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,24 +16,8 @@ from torch.nn.functional import pad
 from noiselimit.networks.network import Dropout, in_float32
 
 
-class BatchNorm(Protocol):
-    """What torch's batch-norm layers have; [C] each, or [K, C] where rows are stacked."""
-
-    running_mean: Tensor
-    running_var: Tensor
-    num_batches_tracked: Tensor
-    eps: float
-    momentum: float
-
-    @property
-    def weight(self) -> Tensor: ...
-
-    @property
-    def bias(self) -> Tensor: ...
-
-
 def fused_norm(
-    layer: BatchNorm,
+    layer: Any,
     x: Tensor,
     *,
     training: bool,
@@ -40,9 +25,9 @@ def fused_norm(
     relu: bool = True,
     partial: Tensor | None = None,
 ) -> Tensor:
-    """relu(layer(x) + shortcut) of [R, M, C]; R is 1 for an ordinary layer.
+    """relu(layer(x) + shortcut) of [R, M, C] for a batch-norm layer; R is 1 for an ordinary layer.
 
-    `partial` statistics are what a convolution of ours leaves behind.
+    `partial`: statistics that `convolve_with_statistics` returns.
     """
     from noiselimit.engine.kernels.normalisation import normalise
 
@@ -67,7 +52,7 @@ def fused_norm(
 
 
 Twins = Mapping[type[nn.Module], Callable[..., nn.Module]]
-"""Type of a layer → what makes its twin of it."""
+"""Type of a layer → function that makes its replacement."""
 
 
 class FollowingLinear(nn.Module):
@@ -97,7 +82,7 @@ class FollowingConv2d(nn.Module):
 
 
 class BatchNormTwin(nn.Module):
-    """Holds what a batch-norm layer does, under the same names; how it computes is for others to say."""
+    """The parameters and statistics of a batch-norm layer."""
 
     def __init__(self, layer: nn.BatchNorm1d | nn.BatchNorm2d) -> None:
         super().__init__()
@@ -112,7 +97,7 @@ class BatchNormTwin(nn.Module):
 
 
 class FusedBatchNorm2d(BatchNormTwin):
-    """Batch-norm of [B, channels, H, W] that takes a shortcut and ReLU into the same pass."""
+    """Batch-norm, shortcut and ReLU of [B, channels, H, W] in one pass."""
 
     def forward(self, x: Tensor, shortcut: Tensor | None = None, relu: bool = False) -> Tensor:
         batch, channels, height, width = x.shape
@@ -122,7 +107,7 @@ class FusedBatchNorm2d(BatchNormTwin):
 
 
 def _channels_last(x: Tensor) -> Tensor:
-    """[B, C, H, W] → [1, B·H·W, C], a view of what convolutions on a GPU make."""
+    """[B, C, H, W] → [1, B·H·W, C]; a view, because GPU convolutions return channels last."""
     return x.permute(0, 2, 3, 1).reshape(1, -1, x.shape[1])
 
 
@@ -131,7 +116,7 @@ FUSED_LAYERS: Twins = {**FOLLOWING_LAYERS, nn.BatchNorm2d: FusedBatchNorm2d}
 
 
 def replaced(module: nn.Module, twins: Twins) -> nn.Module:
-    """The module with every layer that has a twin swapped for it, in place; every name stays."""
+    """Replace every layer that has a twin, in place; names stay."""
     for name, child in list(module.named_children()):
         twin = twins.get(type(child))
         if twin or not getattr(child, "is_twin", False):
@@ -140,7 +125,7 @@ def replaced(module: nn.Module, twins: Twins) -> nn.Module:
 
 
 class StackedLinear(nn.Module):
-    """[K, B, inputs] → [K, B, outputs], one batched matrix product."""
+    """[K, B, inputs] → [K, B, outputs] as one batched matrix product."""
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
@@ -154,16 +139,16 @@ class StackedLinear(nn.Module):
 
 
 def check_plain(layer: nn.Conv2d) -> None:
-    """Refuse a convolution that has no stacked form."""
+    """Raise `ValueError` for a convolution that cannot be stacked."""
     plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
     if not plain or layer.bias is not None or isinstance(layer.padding, str):
         raise ValueError("only plain convolutions without bias and with numeric padding can be stacked")
 
 
 class StackedConv2d(nn.Module):
-    """[K, B, inputs, H, W] → [K, B, outputs, H', W']: patches, then one batched matrix product.
+    """[K, B, inputs, H, W] → [K, B, outputs, H', W'] as one batched product of patches.
 
-    A grouped convolution would do the same, several times slower.
+    A grouped convolution is several times slower.
     """
 
     def __init__(self, layer: nn.Conv2d) -> None:
@@ -176,7 +161,7 @@ class StackedConv2d(nn.Module):
         rows, batch = x.shape[:2]
         vertical, horizontal = int(self.padding[0]), int(self.padding[1])
         x = pad(x, (horizontal, horizontal, vertical, vertical))
-        # Two strided views and one copy: on a GPU much quicker than torch's own unfold.
+        # Two strided views and one copy: on a GPU much faster than torch's unfold.
         patches = x.unfold(3, self.kernel[0], self.stride[0]).unfold(4, self.kernel[1], self.stride[1])
         height, width = patches.shape[3:5]
         patches = patches.permute(0, 1, 3, 4, 2, 5, 6).reshape(rows, batch * height * width, -1)
@@ -186,13 +171,13 @@ class StackedConv2d(nn.Module):
 
 
 class StackedBatchNorm(BatchNormTwin):
-    """Batch-norm of [K, B, features] or [K, B, channels, H, W] over everything but rows and channels."""
+    """Batch-norm of [K, B, features] or [K, B, channels, H, W], for each row and channel."""
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
             dims = [1, *range(3, x.dim())]
             variance, mean = torch.var_mean(in_float32(x), dims, correction=0)  # [K, channels]
-            self._remember(mean.detach(), variance.detach(), x.numel() // mean.numel())
+            self._update(mean.detach(), variance.detach(), x.numel() // mean.numel())
         else:
             mean, variance = self.running_mean, self.running_var
         scale = self.weight * (variance + self.eps).rsqrt()
@@ -201,15 +186,10 @@ class StackedBatchNorm(BatchNormTwin):
         return (x * scale.view(shape) + shift.view(shape)).to(x.dtype)
 
     @torch.no_grad()
-    def _remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
+    def _update(self, mean: Tensor, variance: Tensor, count: int) -> None:
         self.num_batches_tracked.add_(1)
         self.running_mean.lerp_(mean, self.momentum)
         self.running_var.lerp_(variance * (count / (count - 1)), self.momentum)
-
-
-def _same(layer: nn.Module) -> nn.Module:
-    """For layers that do not care about leading dimensions."""
-    return layer
 
 
 STACKED_LAYERS: Twins = {
@@ -217,17 +197,15 @@ STACKED_LAYERS: Twins = {
     nn.Conv2d: StackedConv2d,
     nn.BatchNorm1d: StackedBatchNorm,
     nn.BatchNorm2d: StackedBatchNorm,
-    nn.ReLU: _same,
-    Dropout: _same,  # its keys and counts are stacked like any other buffer
-    nn.Flatten: _same,  # our networks count the flattened dimensions from the end
+    # These work with any leading dimensions.
+    nn.ReLU: lambda layer: layer,
+    Dropout: lambda layer: layer,
+    nn.Flatten: lambda layer: layer,
 }
 
 
 class FusedConvolutions(nn.Module):
-    """[K, B, channels, H, W] → [K, B, features]: a chain of convolution, batch-norm and ReLU, flattened.
-
-    Holds the layers under the names they had in the sequence that it replaces; their parameters are stacked.
-    """
+    """Convolution, batch-norm and ReLU, repeated, then flattened: [K, B, C, H, W] → [K, B, features]."""
 
     is_twin = True
 
@@ -242,7 +220,7 @@ class FusedConvolutions(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         from noiselimit.engine.kernels.convolution import convolve, convolve_with_statistics
 
-        x = x.movedim(2, -1).contiguous()  # [K, B, H, W, channels]; of grey pictures a view
+        x = x.movedim(2, -1).contiguous()  # [K, B, H, W, channels]
         for layer, after in pairwise(self.children()):
             if isinstance(layer, nn.Conv2d):
                 stride, padding = layer.stride[0], cast(int, layer.padding[0])
@@ -251,14 +229,13 @@ class FusedConvolutions(nn.Module):
                     x, partial = convolve_with_statistics(x, layer.weight, stride, padding)
                 else:
                     x = convolve(x, layer.weight, stride, padding)
-                norm = cast(BatchNorm, after)
-                out = fused_norm(norm, x.flatten(1, 3), training=self.training, partial=partial)
+                out = fused_norm(after, x.flatten(1, 3), training=self.training, partial=partial)
                 x = out.view(x.shape)
         return x.movedim(-1, 2).flatten(2)
 
 
 def is_fusible(module: nn.Module) -> bool:
-    """Whether the module is a sequence of such convolutions, square in stride and padding, and flattens."""
+    """Whether `FusedConvolutions` can replace the module."""
     if type(module) is not nn.Sequential or len(module) < 4 or type(module[-1]) is not nn.Flatten:
         return False
     layers = list(module)[:-1]

@@ -1,10 +1,8 @@
-"""Two ways to run K networks of one architecture on K batches; both take the same stacked tensors.
+"""Two ways to run K networks of one architecture on K batches, from the same stacked tensors.
 
-`looped` calls the ordinary module once per row: right for any module, best on a CPU, where a row then takes
-part in exactly the arithmetic it would alone. `stacked` replaces every layer by its stacked twin, so that one
-kernel serves all rows: best on a GPU, where launches cost more than a small network's arithmetic.
-
-Either may compute in bfloat16 and with our own kernels: a matter of which twins the layers get, no more.
+`looped` calls the module once per row. It works for any module and is best on a CPU, where each row's
+arithmetic is then the same as alone. `stacked` replaces every layer by a stacked one, so that one kernel
+serves all rows. It is best for small networks on a GPU, where launches take longer than arithmetic.
 """
 
 import copy
@@ -29,15 +27,15 @@ from noiselimit.engine.layers import (
 Result = TypeVar("Result")
 
 STREAMS = 2
-"""Enough for the two networks of one run; more rows than that take turns."""
+"""Enough for the two networks of one run."""
 
 
 def side_by_side(one: Callable[[int], Result], rows: int, device: torch.device) -> list[Result]:
-    """`one(row)` of every row; on a GPU neighbouring rows at the same time, gradients likewise.
+    """`one(row)` for every row; on a GPU on alternating streams.
 
-    Autograd goes back through an operation on the stream that it came on.
+    Autograd runs the backward of an operation on the stream of its forward.
     """
-    if device.type != "cuda" or rows == 1 or STREAMS == 1:
+    if device.type != "cuda" or rows == 1:
         return [one(row) for row in range(rows)]
     here = torch.cuda.current_stream(device)
     streams = _streams(device, min(STREAMS, rows))
@@ -54,7 +52,7 @@ def side_by_side(one: Callable[[int], Result], rows: int, device: torch.device) 
 
 @cache
 def _streams(device: torch.device, count: int) -> list[torch.cuda.Stream]:
-    """Always the same ones: each stream has its own share of the memory that torch keeps."""
+    """Always the same streams, because torch caches memory for each."""
     return [torch.cuda.Stream(device) for _ in range(count)]  # type: ignore[no-untyped-call]
 
 
@@ -66,7 +64,7 @@ _CACHE_LINE = 64  # bytes
 Forward = Callable[[Tensors, Tensors, Tensor, bool], tuple[Tensor, Tensor]]
 """(parameters, buffers, inputs [K, B, ...], training) → logits [K, B, C], features [K, B, F].
 
-In training, batch-norm's running statistics are updated in `buffers`, in place.
+In training, the running statistics in `buffers` are updated in place.
 """
 
 
@@ -75,16 +73,16 @@ class Arithmetic:
     """How layers compute."""
 
     dtype: torch.dtype = torch.float32
-    """Of activations; weights, statistics, losses and the last layer are float32 always."""
+    """Of activations; weights, statistics, losses and the last layer are always float32."""
     fused: bool = False
-    """Whether our own kernels serve layers that have one; else torch's do."""
+    """Whether to use our kernels."""
 
 
 PLAIN = Arithmetic()
 
 
 def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
-    """Row after row through the ordinary module."""
+    """Call the module row by row."""
     module, dtype = copy.deepcopy(module), arithmetic.dtype
     ours = _all_ours(module)
     if ours and arithmetic != PLAIN:
@@ -109,7 +107,7 @@ def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
 
 
 def _ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
-    """A row's inputs as its network likes them."""
+    """A row's inputs in the network's type and memory format."""
     if inputs.device.type == "cuda" and inputs.dim() == 4:
         return inputs.to(dtype, memory_format=torch.channels_last)
     return _aligned(inputs.to(dtype))
@@ -118,7 +116,7 @@ def _ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
 def _call_foreign(
     module: nn.Module, dtype: torch.dtype, state: Tensors, arguments: tuple[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Somebody else's module: torch decides which of its operations may use a shorter type."""
+    """Call a user's module; torch's autocast decides which operations use the shorter type."""
     shorter = dtype != torch.float32
     with torch.autocast(arguments[0].device.type, dtype, enabled=shorter, cache_enabled=False):
         logits, features = functional_call(module, dict(state), arguments)
@@ -126,10 +124,10 @@ def _call_foreign(
 
 
 def _quick_call(module: nn.Module) -> Callable[[Tensors, tuple[Tensor]], tuple[Tensor, Tensor]]:
-    """`functional_call` without its care: the module is a private copy that is never called otherwise.
+    """A fast `functional_call` for a private copy of one of our networks.
 
-    For a small network on a GPU that care took as long as the arithmetic. Not for modules that keep their
-    weights elsewhere too, as torch's recurrent ones do: only for networks made of layers that we know.
+    For a small network on a GPU, `functional_call` takes as long as the arithmetic. Modules that keep their
+    weights elsewhere too, such as torch's recurrent ones, need it.
     """
     places: dict[str, tuple[dict[str, Any], str]] = {}
     for path, part in module.named_modules():
@@ -148,20 +146,20 @@ def _quick_call(module: nn.Module) -> Callable[[Tensors, tuple[Tensor]], tuple[T
 
 
 def _rows(stacked: Tensor) -> Sequence[Tensor]:
-    """[K, ...] → K tensors. The gradient of a single row is a view of it, not a copy as with several."""
+    """[K, ...] → K tensors. For one row the gradient is then a view, not a copy."""
     return [stacked.squeeze(0)] if len(stacked) == 1 else stacked.unbind(0)
 
 
 def _aligned(row: Tensor) -> Tensor:
-    """The row where a tensor of its own would begin: on a cache line.
+    """The row at the start of a cache line, as a tensor of its own would be.
 
-    Products of very few rows (a last batch of two, say) were seen to round otherwise elsewhere.
+    Products of very few rows can round differently elsewhere.
     """
     return row if row.data_ptr() % _CACHE_LINE == 0 else row.clone()
 
 
 def stacked(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
-    """All rows at once through stacked layers."""
+    """Call stacked layers with all rows at once."""
     module = _stacked_twin(copy.deepcopy(module), fused=arithmetic.fused)
     call = _quick_call(module)
 
@@ -175,7 +173,7 @@ def stacked(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
 
 
 def _stacked_twin(module: nn.Module, *, fused: bool) -> nn.Module:
-    """The network of stacked layers: chains of convolutions fused where asked for, the rest one by one."""
+    """Replace all layers, in place."""
     if fused:
         for name, child in list(module.named_children()):
             if is_fusible(child):
@@ -184,11 +182,11 @@ def _stacked_twin(module: nn.Module, *, fused: bool) -> nn.Module:
 
 
 LARGEST_STACKED = 2_000_000
-"""Parameters of a network above which a row fills a GPU by itself, and patches would fill its memory."""
+"""Parameters above which one row fills a GPU, and patches would fill its memory."""
 
 
 KNOWN_LAYERS = (*STACKED_LAYERS, nn.MaxPool2d)
-"""Layers of our networks; those without a stacked twin only go row after row."""
+"""Layers of our networks; those without a stacked replacement are only looped."""
 
 
 def _all_ours(module: nn.Module) -> bool:
@@ -197,7 +195,7 @@ def _all_ours(module: nn.Module) -> bool:
 
 
 def can_stack(module: nn.Module) -> bool:
-    """Whether every layer has a stacked twin. Holds for our small networks; anybody else's run looped."""
+    """Whether every layer can be stacked, as in our small networks."""
     if sum(parameter.numel() for parameter in module.parameters()) > LARGEST_STACKED:
         return False
     return all(
@@ -207,12 +205,12 @@ def can_stack(module: nn.Module) -> bool:
 
 
 def _is_ours(container: nn.Module) -> bool:
-    """Whether the container's own code counts dimensions from the end, as our networks do."""
+    """Whether the container counts dimensions from the end, as our networks do."""
     return type(container) is nn.Sequential or type(container).__module__.startswith("noiselimit.networks.")
 
 
 def layout_for(module: nn.Module, device: torch.device, arithmetic: Arithmetic = PLAIN) -> Forward:
-    """The quicker layout that is right for this module on this device."""
+    """The faster layout that works for this module on this device."""
     if device.type == "cuda" and can_stack(module):
         return stacked(module, arithmetic)
-    return looped(module.to(device), arithmetic)  # with it goes what a state dict leaves out
+    return looped(module.to(device), arithmetic)  # also what is not in its state dict

@@ -1,6 +1,6 @@
-"""Adam over the weights of K rows in one pass: 28 bytes a weight, some 130 in separate operations.
+"""Adam for the weights of K rows in one pass: 28 bytes per weight, instead of about 130.
 
-What follows from the rates alone every program computes for itself: that costs less than a launch.
+Every program computes the step size for itself, which costs less than a launch.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def _adam(
     at = row.to(tl.int64) * count + column
     taken = (tl.load(steps) + 1).to(tl.float64)
     learning_rate = tl.load(learning_rates + row).to(tl.float64)
-    # ln 0.9 and ln 0.999. In float64: of 1 − 0.999 float32 has four digits.
+    # ln 0.9 and ln 0.999. In float64, because float32 keeps four digits of 1 − 0.999.
     length = (learning_rate / (1 - tl.exp(taken * -0.10536051565782628))).to(tl.float32)
     correction = tl.sqrt(1 - tl.exp(taken * -0.0010005003335835335)).to(tl.float32)
     decay = tl.load(weight_decays + row).to(tl.float32)
@@ -50,9 +50,9 @@ def adam(
     weight_decay: Tensor,
     step: Tensor,
 ) -> None:
-    """`noiselimit.optimisers`' Adam for float32 [K, n], weights and state contiguous.
+    """Adam as in `noiselimit.engine.optimisers`, for contiguous float32 weights and state [K, n].
 
-    Rate and decay [K], of which float64 loses nothing; `step` int64 []: steps taken before this one.
+    `learning_rate` and `weight_decay` are [K]; `step` int64 []: steps taken before this one.
     """
     tensors = (weights, gradients.contiguous(), state["mean"], state["square"])
     assert all(tensor.is_contiguous() for tensor in tensors)

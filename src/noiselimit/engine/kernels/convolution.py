@@ -1,9 +1,8 @@
-"""Convolution of R independent networks at once, channels last, without materialised patches.
+"""Convolution of R independent networks at once, channels last, without patches in memory.
 
-Bytes decide: the layers of small networks do little arithmetic per byte, and an unfolded input is four to
-nine times the input. `convolution_products` gathers patches tile by tile inside the matrix product instead,
-so that each activation crosses the memory bus about once per product. A kernel that covers its whole input
-has no patches to share, and is an ordinary batched product.
+Layers of small networks do little arithmetic per byte, and an unfolded input is four to nine times as
+large as the input. These kernels gather patches tile by tile inside the matrix product, so each activation
+is read about once per product. A kernel that covers its whole input is an ordinary batched product.
 """
 
 from dataclasses import asdict, dataclass
@@ -20,7 +19,7 @@ from noiselimit.engine.kernels.launch import launch
 
 @dataclass(frozen=True)
 class Geometry:
-    """The sizes of a convolution that kernels are compiled for; the number of rows and the batch are not."""
+    """The sizes for which kernels are compiled; rows and batch are run-time arguments."""
 
     CI: int
     CO: int
@@ -68,20 +67,20 @@ def geometry(x: Tensor, weight: Tensor, stride: int, padding: int) -> Geometry:
 
 
 def power(value: int, most: int) -> int:
-    """The power of two that holds `value`, between the 16 that tensor cores need and `most`."""
+    """The next power of two, at least the 16 that tensor cores need and at most `most`."""
     return min(max(1 << (value - 1).bit_length(), 16), most)
 
 
 def _tile(sizes: tuple[int, int, int], dtype: torch.dtype, stages: int = 3) -> Tile:
-    """float32 has no tensor cores that keep its precision: more threads hold what would spill."""
+    """float32 gets more threads, because it uses no tensor cores and would spill registers."""
     return Tile(*sizes, *((8, 2) if dtype == torch.float32 else (4, stages)))
 
 
-# The rules were found by timing some 460 tiles on an H200: 80 networks, the MNIST layers, bfloat16.
+# Found by timing about 460 tiles on an H200: 80 networks, the MNIST layers, bfloat16.
 
 
 def forward_tile(g: Geometry, dtype: torch.dtype) -> Tile:
-    """A block of columns lies in one tap where there are channels enough for that."""
+    """A block of columns lies in one tap if there are enough channels."""
     return _tile((128, power(g.CO, 128), power(g.CI if g.CI >= 16 else g.columns, 64)), dtype)
 
 
@@ -101,7 +100,7 @@ def weight_gradient_tile(g: Geometry, dtype: torch.dtype) -> Tile:
 
 @triton.jit
 def _tap(k, block, CHANNELS: tl.constexpr, BK: tl.constexpr):
-    """(tap, channel) of the columns k of this block; the tap is one number where a block lies in one tap."""
+    """(tap, channel) of the columns k of this block; the tap is a scalar if the block lies in one tap."""
     if CHANNELS % BK == 0:
         tap = (block * BK) // CHANNELS
         channel = k - tap * CHANNELS
@@ -117,7 +116,7 @@ def _patch(
     CI: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, S: tl.constexpr, P: tl.constexpr,
     H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """[BM, BK] of the patch matrix: outputs m [BM], all of which exist, columns k [BK] of this block."""
+    """[BM, BK] of the patch matrix: outputs m [BM], which all exist, and columns k [BK] of this block."""
     top = ((m // OW) % OH * S - P)[:, None]
     left = (m % OW * S - P)[:, None]
     base = (((m // (OH * OW))[:, None] * H + top) * W + left) * CI
@@ -141,7 +140,7 @@ def _patch(
 def _store_statistics(partial, values, count, n, row, CO: tl.constexpr, BM: tl.constexpr):
     """Count, mean and sum of squared deviations of a tile's stored values → partial [3, R, chunks, CO].
 
-    The deviations are from the tile's own mean, so that a large mean drowns none of them.
+    Deviations are from the tile's own mean, which keeps them exact.
     """
     size = tl.minimum(count - tl.program_id(0) * BM, BM)
     there = (tl.arange(0, BM) < size)[:, None]
@@ -163,7 +162,7 @@ def forward_kernel(
 ):  # fmt: skip
     """y[m, o] for a tile of outputs and a tile of channels of one row; grid (m, channels, rows).
 
-    With STATS also the statistics of the tile, which batch-norm would have to read all of y for.
+    With STATS also the statistics of the tile, so that batch-norm need not read y for them.
     """
     row = tl.program_id(2).to(tl.int64)
     count = batch * (OH * OW)
@@ -196,10 +195,10 @@ def input_gradient_kernel(
 ):  # fmt: skip
     """dx[i, c] = Σ_(tap, o) dy[output that meets pixel i at this tap, o]·w[o, tap, c].
 
-    A pixel (iy, ix) meets the taps ky ≡ iy + P (mod S) alone. Pixels are therefore taken class by class, S·S
-    classes by (iy mod S, ix mod S): with c = (iy + P) mod S and q = (iy + P) div S, tap ky = c + S·j comes
-    from output q − j, and no multiplication by a structural zero is left. Grid (m and class, channels, rows);
-    the classes of a tile are neighbours in the grid: they share dy, and fill the lines of dx, in the cache.
+    A pixel (iy, ix) meets only the taps ky ≡ iy + P (mod S). Pixels are therefore processed in S·S classes by
+    (iy mod S, ix mod S): with c = (iy + P) mod S and q = (iy + P) div S, tap ky = c + S·j comes from output
+    q − j, and nothing is multiplied by a structural zero. Grid (m and class, channels, rows); the classes of
+    a tile are neighbours in the grid and share dy and lines of dx in the cache.
     """
     QH: tl.constexpr = (H + S - 1) // S
     QW: tl.constexpr = (W + S - 1) // S
@@ -250,8 +249,8 @@ def weight_gradient_kernel(
 ):  # fmt: skip
     """partial[split, o, k] = Σ over a chunk of m of patch[m, k]·dy[m, o].
 
-    Grid (tiles of k and o, splits, rows). The tiles of one chunk are neighbours: all but the first find x
-    and dy in the L2 cache.
+    Grid (tiles of k and o, splits, rows). The tiles of one chunk are neighbours and share x and dy in the L2
+    cache.
     """
     KTOT: tl.constexpr = KH * KW * CI
     BLOCKS: tl.constexpr = (KTOT + BK - 1) // BK
@@ -279,7 +278,7 @@ PROGRAMS_PER_CORE = 4  # of the gradient of the weights: enough loads in flight,
 
 
 def pack(weight: Tensor, dtype: torch.dtype) -> Tensor:
-    """[R, CO, KH, KW, CI] without gaps from [R, CO, CI, KH, KW] of any strides, in one copy."""
+    """Contiguous [R, CO, KH, KW, CI] from [R, CO, CI, KH, KW] of any strides, in one copy."""
     ordered = weight.permute(0, 1, 3, 4, 2)
     return torch.empty(ordered.shape, dtype=dtype, device=weight.device).copy_(ordered)
 
@@ -287,7 +286,7 @@ def pack(weight: Tensor, dtype: torch.dtype) -> Tensor:
 def forward(
     x: Tensor, packed: Tensor, g: Geometry, tile: Tile, statistics: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """y [R, B, OH, OW, CO] and, if asked for, statistics of its tiles: float32 [3, R, tiles, CO]."""
+    """y [R, B, OH, OW, CO] and, if requested, statistics of its tiles: float32 [3, R, tiles, CO]."""
     rows, batch = x.shape[:2]
     y = x.new_empty(rows, batch, g.OH, g.OW, g.CO)
     tiles = triton.cdiv(batch * g.OH * g.OW, tile.BM)
@@ -308,9 +307,9 @@ def input_gradient(dy: Tensor, packed: Tensor, g: Geometry, tile: Tile) -> Tenso
 
 
 def _splits(device: torch.device, tiles: int, programs: int) -> int:
-    """Into how many chunks to cut the sum over `tiles` tiles, so that every multiprocessor has its programs.
+    """Number of chunks of the sum over `tiles` tiles that keeps all multiprocessors busy.
 
-    Each chunk keeps at least two tiles: partial sums are traffic as well.
+    Each chunk has at least two tiles, because partial sums are traffic too.
     """
     cores = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
     return max(1, min(-(-PROGRAMS_PER_CORE * cores // programs), tiles // 2))
@@ -330,7 +329,7 @@ def weight_gradient(x: Tensor, dy: Tensor, g: Geometry, tile: Tile, splits: int 
 
 
 def _float32_product(a: Tensor, b: Tensor) -> Tensor:
-    """a @ b in float32, of bfloat16 factors too, where the device can: on the GPU their sums are float32."""
+    """a @ b in float32, also for bfloat16 factors."""
     if a.is_cuda and a.dtype != torch.float32:
         return torch.bmm(a, b, out_dtype=torch.float32)
     return torch.bmm(a, b).float()
@@ -351,7 +350,7 @@ class _Convolution(torch.autograd.Function):
         y, partial = forward(x, packed, g, forward_tile(g, x.dtype), statistics)
         if partial is not None:
             ctx.mark_non_differentiable(partial)
-            ctx.set_materialize_grads(False)  # a gradient of zeros for them would be one more launch
+            ctx.set_materialize_grads(False)  # saves the launch that fills their gradient with zeros
         return y, partial
 
     @staticmethod
@@ -380,9 +379,9 @@ class _Convolution(torch.autograd.Function):
 def convolve(x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
     """[R, B, OH, OW, CO]: row r of the result is row r of x convolved with row r of the weights.
 
-    x is [R, B, H, W, CI]; weight is float32 [R, CO, CI, KH, KW] of any strides, best with the channels last
-    inside a row; the picture is surrounded by `padding` zeros. The result has the dtype of x, products are
-    summed in float32, and the gradient of the weights is float32 with its channels last in memory.
+    x is [R, B, H, W, CI]; weight is float32 [R, CO, CI, KH, KW] of any strides, best with channels last in
+    each row. The result has the dtype of x. Products are summed in float32; the gradient of the weights is
+    float32 with channels last in memory.
     """
     y: Tensor = _Convolution.apply(x, weight, stride, padding, False)[0]  # type: ignore[no-untyped-call]
     return y
@@ -393,8 +392,7 @@ def convolve_with_statistics(
 ) -> tuple[Tensor, Tensor | None]:
     """`convolve`'s result and, for `normalise`, the statistics of its chunks: float32 [3, R, chunks, CO].
 
-    These are count, mean and sum of squared deviations of the values as stored; no gradient flows through
-    them, since that of batch-norm accounts for its statistics. None where the kernel covers the whole input:
-    so small a result is quickly read again.
+    These are count, mean and sum of squared deviations of the stored values. They have no gradient, because
+    that of batch-norm accounts for its statistics. None if the kernel covers the whole input.
     """
     return _Convolution.apply(x, weight, stride, padding, True)  # type: ignore[no-any-return, no-untyped-call]

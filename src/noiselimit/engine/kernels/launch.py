@@ -1,4 +1,4 @@
-"""Launching kernels; or only compiling them, many at a time, before they are needed."""
+"""Launching kernels, or compiling many of them in parallel before they are needed."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,9 +8,10 @@ from typing import Any
 
 
 class _Compilation:
-    """Compiles what is launched meanwhile, each variant of a kernel in a thread of its own.
+    """Compiles what is launched, each variant of a kernel in its own thread.
 
-    Launches that differ in run-time numbers only go one after the other: the second finds the first's code.
+    Launches that differ only in run-time numbers are compiled in turn, so that the second finds the first's
+    code.
     """
 
     def __init__(self, workers: int) -> None:
@@ -28,7 +29,7 @@ class _Compilation:
                 before.result()
             kernel.warmup(*arguments, grid=tuple(grid), **options)
 
-        with self._lock:  # autograd launches from a thread of its own
+        with self._lock:  # autograd launches from another thread
             self._latest[variant] = self._pool.submit(work, self._latest.get(variant))
 
     def finish(self) -> None:
@@ -52,10 +53,7 @@ def launch(kernel: Any, grid: Sequence[int], *arguments: Any, **options: Any) ->
 
 @contextmanager
 def only_compiling(workers: int) -> Iterator[None]:
-    """Inside, kernels are compiled instead of launched: what they would compute is left as it was found.
-
-    At the end all of them are ready. Compiling takes up to a second each, and runs well side by side.
-    """
+    """Inside, `launch` compiles kernels and does not run them. All are ready on exit."""
     global _compilation
     _compilation = compilation = _Compilation(workers)
     try:

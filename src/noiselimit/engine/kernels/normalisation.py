@@ -1,7 +1,7 @@
-"""relu(batch-norm(x) + shortcut) of R independent networks at once, in as few bytes as it takes.
+"""relu(batch-norm(x) + shortcut) of R independent networks at once, with little memory traffic.
 
 x is [R, M, C]: R networks, M = batch·height·width positions, C channels, channels last. Such a layer is bound
-by memory alone, so what counts is how often a tensor of x's size is read or written (a unit):
+by memory, so what counts is how often a tensor of x's size is read or written (a unit):
 
                            first pass           second pass
     forward                x                    x → out              3 units
@@ -9,16 +9,15 @@ by memory alone, so what counts is how often a tensor of x's size is read or wri
     backward               g, x                 g, x → dx            5 units
     with shortcut          g, x, out → dz       dz, x → dx           7 units
 
-Where the convolution before it has left statistics of its tiles, the forward saves its first pass.
+If the convolution before it returned statistics of its tiles, the forward needs no first pass.
 
-dz = g·1[out > 0] is the gradient before the ReLU. Without shortcut its mask is recomputed from x, which is
-read anyway. With one, `out` alone says what x and the shortcut would say together; and dz, which is the
-shortcut's gradient, is written by the first pass, since the second then reads it instead of g and out:
-7 units, not 8.
+dz = g·1[out > 0] is the gradient before the ReLU. Without shortcut, its mask is recomputed from x, which is
+read anyway. With a shortcut, the mask is read from `out`, and the first pass writes dz, the shortcut's
+gradient, so that the second pass reads dz instead of g and out: 7 units, not 8.
 
-The first pass goes through the tiles with a stride of all its programs, so that it sweeps the memory from
-front to back; the second goes from back to front and finds the end of x still in the L2 cache. Partial
-results go to a buffer that a small kernel reduces in a fixed order: no atomics, the same bits each time.
+The first pass sweeps the memory from front to back. The second goes from back to front and finds the end of x
+still in the L2 cache. A small kernel reduces partial results in a fixed order: no atomics, the same bits each
+time.
 """
 
 from typing import Any
@@ -32,10 +31,9 @@ from noiselimit.engine.kernels.launch import launch
 
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
-# (a kernel's arguments are pointers and numbers that Triton types by itself)
 
 
-# Numbers that vary where the code need not: one compilation serves them all.
+# Arguments that vary from call to call: one compilation serves them all.
 _VARYING = ["positions", "chunks", "weight_stride", "bias_stride", "mean_stride", "var_stride"]
 _UNALIGNED = ["weight", "bias", "running_mean", "running_var"]  # rows of larger vectors, at any address
 jit: Any = triton.jit(do_not_specialize=_VARYING, do_not_specialize_on_alignment=_UNALIGNED)
@@ -43,7 +41,7 @@ jit: Any = triton.jit(do_not_specialize=_VARYING, do_not_specialize_on_alignment
 
 @jit
 def place(row, tile, channel, positions, channels, lanes: tl.constexpr):
-    """Where a tile lies in a tensor like x: (its start, offsets [lanes, width] from it, which exist)."""
+    """A tile of a tensor like x: (its start, offsets [lanes, width], which of them exist)."""
     lane = tl.arange(0, lanes)
     inside = (tile * lanes + lane < positions)[:, None] & (channel < channels)[None, :]
     start = (row * positions + tile * lanes) * channels
@@ -52,7 +50,7 @@ def place(row, tile, channel, positions, channels, lanes: tl.constexpr):
 
 @jit
 def merge(count, mean, squares):
-    """Statistics of several sets (axis 0) as those of their union, [width]; an empty set counts nothing."""
+    """Merge the statistics of several sets (axis 0), [width]; sets may be empty."""
     total = tl.sum(count, axis=0)
     centre = tl.sum(count * mean, axis=0) / tl.maximum(total, 1.0)
     deviation = mean - centre[None, :]
@@ -61,7 +59,7 @@ def merge(count, mean, squares):
 
 @jit
 def normalised(x, mean, scale, bias):
-    """Batch-norm of a tile. The mean goes first: scale·x + shift would cancel where it is large."""
+    """Batch-norm of a tile. The mean is subtracted first, because scale·x + shift would cancel."""
     return (x - mean[None, :]) * scale[None, :] + bias[None, :]
 
 
@@ -84,7 +82,7 @@ def statistics(x, partial, positions, channels, chunks, lanes: tl.constexpr, wid
         deviation = tl.where(inside, value - mean, 0.0)
         mean += deviation * (1.0 / seen)
         squares += deviation * (value - mean)
-    tiles = tl.cdiv(positions - tl.arange(0, lanes), lanes)  # that reach to this lane; ours are some of them
+    tiles = tl.cdiv(positions - tl.arange(0, lanes), lanes)  # of this lane, over all chunks
     count = tl.cdiv(tl.maximum(tiles - chunk, 0), chunks).to(tl.float32)
     total, centre, spread = merge(count[:, None] + tl.zeros([lanes, width], tl.float32), mean, squares)
     plane = tl.num_programs(1) * chunks * channels
@@ -145,7 +143,7 @@ def normalise_tiles(
 ):  # fmt: skip
     """(3) out = max(batch-norm(x) + shortcut, floor), one tile a program, from the back to the front.
 
-    floor is 0, or −∞ for no ReLU. NaN stays NaN, so that a failed network shows.
+    floor is 0, or −∞ for no ReLU. NaN stays NaN.
     """
     blocks, program = tl.cdiv(channels, width), tl.num_programs(0) - 1 - tl.program_id(0)
     row = tl.num_programs(1) - 1 - tl.program_id(1).to(tl.int64)
@@ -162,17 +160,12 @@ def normalise_tiles(
     tl.store(out + start + offset, value.to(out.dtype.element_ty), inside)
 
 
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
-# mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
-# (a kernel's arguments are pointers and numbers that Triton types by itself)
-
-
 @jit
 def masked_sums(
     g, x, out, dz, saved, bias, partial, positions, channels, chunks, bias_stride, floor,
     lanes: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """(4) Σ dz and Σ dz·(x − mean) of every `chunks`-th tile → partial [2, R, chunks, C]; on demand, dz."""
+    """(4) Σ dz and Σ dz·(x − mean) of every `chunks`-th tile → partial [2, R, chunks, C]; dz if given."""
     blocks = tl.cdiv(channels, width)
     chunk, row = tl.program_id(0) // blocks, tl.program_id(1).to(tl.int64)
     channel = (tl.program_id(0) % blocks) * width + tl.arange(0, width)
@@ -228,7 +221,7 @@ def input_gradient(
 ):  # fmt: skip
     """(6) dx = scale·(dz − share·Σ dz − x̂·share·Σ dz·x̂), from the back to the front.
 
-    g is dz itself unless it is still to be masked; share is 1/M where the statistics depend on x, else 0.
+    g is dz unless `masked`; share is 1/M if the statistics depend on x, else 0.
     """
     blocks, program = tl.cdiv(channels, width), tl.num_programs(0) - 1 - tl.program_id(0)
     rows = tl.num_programs(1)
@@ -251,15 +244,15 @@ def input_gradient(
     tl.store(dx + start + offset, gradient.to(dx.dtype.element_ty), inside)
 
 
-TILE = 4096  # elements of a tile: 32 a thread, which are four loads of 16 bytes in flight in bfloat16
+TILE = 4096  # elements: 32 per thread, four loads of 16 bytes in flight in bfloat16
 WARPS = 4
-# Programs of a first pass: as many as the 132 multiprocessors of an H200 have registers for at once.
+# Programs of a first pass: as many as fit on the 132 multiprocessors of an H200.
 STATISTICS_PROGRAMS, SUMS_PROGRAMS = 4 * 132, 3 * 132
 MERGED_CHUNKS, MERGED_CHANNELS = 256, 8  # tile of the kernels that reduce partial results
 
 
 class _Plan:
-    """Sizes and grids for a tensor like x; tiles are 16 to 64 channels wide: few compilations serve all."""
+    """Sizes and grids for a tensor like x; tiles are 16 to 64 channels wide."""
 
     def __init__(self, x: Tensor, programs: int) -> None:
         self.rows, self.positions, self.channels = x.shape
@@ -298,7 +291,7 @@ class _Normalise(torch.autograd.Function):
         sizes = (plan.positions, plan.channels)
         saved = plan.buffer(x, 3)  # mean, 1/√(variance + eps), weight/√(variance + eps)
         if not training:
-            partial = saved  # for the running statistics are used
+            partial = saved  # not read: the running statistics are used
         elif partial is None:
             partial = plan.buffer(x, 3, plan.chunks)
             launch(statistics, plan.first_pass, x, partial, *sizes, plan.chunks, **plan.tile)
@@ -352,13 +345,12 @@ def normalise(
     relu: bool = True,
     partial: Tensor | None = None,
 ) -> Tensor:
-    """relu(batch-norm(x) + shortcut), [R, M, C] in x's type; the ReLU and the shortcut may be left out.
+    """relu(batch-norm(x) + shortcut), [R, M, C] in x's type; ReLU and shortcut are optional.
 
-    x and shortcut are contiguous [R, M, C] of one type; the others float32 [R, C], whose rows may lie apart.
-    In training the statistics are those of the M positions, and the running ones are updated in place as
-    torch does it: (1 − momentum)·old + momentum·new, with the unbiased variance. Else the running ones are
-    used. `partial`, contiguous float32 [3, R, chunks, C], may bring the statistics of chunks that together
-    are the M positions (count, mean, sum of squared deviations); then x is not read for them.
+    x and shortcut are contiguous [R, M, C] of one type; the others float32 [R, C] with any row stride. In
+    training, the running statistics are updated in place as torch does. `partial`, contiguous float32
+    [3, R, chunks, C], may give the statistics (count, mean, sum of squared deviations) of chunks that make up
+    the M positions; x is then not read for them.
     """
     if x.ndim != 3 or not x.is_contiguous():
         raise ValueError(f"x must be contiguous [R, M, C], not {tuple(x.shape)} with strides {x.stride()}")

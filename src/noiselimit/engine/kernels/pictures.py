@@ -1,6 +1,6 @@
-"""Chosen pictures, cut, mirrored and standardised, channels last: one pass instead of some eight.
+"""Select, crop, mirror and standardise pictures in one pass, channels last.
 
-The plain computation is `noiselimit.cohort.block_data` with `noiselimit.augmentation.cut`.
+`BlockData.batch` computes the same with torch, in about eight passes.
 """
 
 import torch
@@ -22,7 +22,7 @@ def _make(
     channels: tl.constexpr, height: tl.constexpr, width: tl.constexpr, padding: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """A block of the values (y, x, channel) of one example; grid (examples, blocks, rows)."""
+    """One block of the values (y, x, channel) of one example; grid (examples, blocks, rows)."""
     row = tl.program_id(2)
     example = row.to(tl.int64) * batch + tl.program_id(0)
     value = tl.program_id(1) * block + tl.arange(0, block)
@@ -55,11 +55,10 @@ def make_pictures(
     views: tuple[Tensor, Tensor, Tensor] | None = None,
     padding: int = 0,
 ) -> Tensor:
-    """[K, B, C, H, W] of the type, channels last in memory: (pictures[index] − mean) / std.
+    """(pictures[index] − mean) / std, [K, B, C, H, W] of `dtype`, channels last in memory.
 
-    `pictures` [n, C, H, W] of any type; `index` int64 [K, B]; `mean` and `std` float32 [K, C]. `views` are
-    flip, down and across [K, B] of `noiselimit.augmentation.Views`: the window of a picture with a border of
-    `padding` zeros.
+    `pictures` [n, C, H, W] of any type; `index` int64 [K, B]; `mean` and `std` float32 [K, C]. `views`: flip,
+    down and across [K, B] of `Views`, the window of a picture with a border of `padding` zeros.
     """
     _, channels, height, width = pictures.shape
     rows, batch = index.shape

@@ -1,6 +1,6 @@
-"""What one step adds to the sums of its epoch: one launch instead of some 35, which a single run would feel.
+"""Add one step to the totals of its epoch, in one launch instead of about 35.
 
-The plain computation is `noiselimit.cohort.totals`. One program per row: sums have one order, no atomics.
+`EpochTotals.add` computes the same with torch. One program per row: a fixed order of summation, no atomics.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from noiselimit.engine.kernels.launch import launch
 
 
 TILE = 2048
-"""Logits that a program looks at together: 8 per thread; of more, float64 would not fit in registers."""
+"""Logits that a program processes at a time: 8 per thread, so that float64 fits into registers."""
 
 
 @triton.jit(do_not_specialize=["batch", "predictors"])
@@ -24,7 +24,7 @@ def _tally(
     losses, logits, predicted, labels, wrong, step, batch, predictors,
     classes: tl.constexpr, padded: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Everything of one row; grid (rows,). `padded` is the power of two that `classes` fit in."""
+    """One row; grid (rows,). `padded`: the next power of two of `classes`."""
     row = tl.program_id(0)
     column = tl.arange(0, padded)[None, :]
     is_class = column < classes
@@ -39,12 +39,12 @@ def _tally(
         example += row.to(tl.int64) * batch
         at = example[:, None] * classes + column
         here = inside[:, None] & is_class
-        # Absent classes have probability 0. Absent examples have zeros: no arithmetic on infinities.
+        # Padded classes have probability 0. Padded examples are zeros, to avoid arithmetic on infinities.
         a = tl.where(is_class, tl.load(logits + at, mask=here, other=0).to(tl.float32), float("-inf"))
         ranked = tl.where(a == a, a, float("inf"))  # NaN is the largest, as for torch.argmax
         top = tl.max(ranked, axis=1)
-        said = tl.min(tl.where(ranked == top[:, None], column, padded), axis=1)  # the first of equals
-        hit = inside & (said == tl.load(labels + example, mask=inside, other=-1))
+        guess = tl.min(tl.where(ranked == top[:, None], column, padded), axis=1)  # the first of equals
+        hit = inside & (guess == tl.load(labels + example, mask=inside, other=-1))
         correct += hit.to(tl.int32)
         if wrong is not None:
             flag = inside & (tl.load(wrong + example, mask=inside, other=0) != 0)
@@ -56,7 +56,7 @@ def _tally(
                 r = tl.where(
                     is_class, tl.load(predicted + at, mask=here, other=0).to(tl.float64), float("-inf")
                 )
-                # float64, since a sure predictor's entropy is the small rest of a 1
+                # float64: the entropy of a sure predictor is a small difference
                 shifted = r - tl.max(r, axis=1)[:, None]
                 q = tl.exp(shifted)
                 total = tl.sum(q, axis=1)
@@ -88,10 +88,10 @@ def tally(
     wrong: Tensor | None,
     step: Tensor,
 ) -> None:
-    """Add a step to the sums, changed in place: the tensors of an EpochTotals in their order there, all [K].
+    """Add a step to the sums [K] in place; they are the tensors of `EpochTotals` in its order.
 
-    The step: losses [K]; logits [K, B, C]; those of predictors [P, B, C] of the first P rows; labels int64
-    and flags bool [K, B]; its number int64 []. Logits may lie in memory in any way.
+    The step: losses [K]; logits [K, B, C]; predictor logits [P, B, C] of the first P rows; labels int64 and
+    flags bool [K, B]; its number int64 [].
     """
     rows, batch, classes = logits.shape
     predictors = 0 if predicted is None else len(predicted)
