@@ -12,7 +12,7 @@ from noiselimit.methods.dmi import RIDGE, joint, loss
 
 
 def confident_batch(rows: int, examples: int, classes: int, seed: int) -> Batch:
-    """Every class is there, and the logits favour the label, as after the CE run that DMI starts from."""
+    """Every class occurs, and the logits favour the label, as after the CE run that DMI starts from."""
     generator = torch.Generator().manual_seed(seed)
     labels = (torch.arange(examples) % classes).expand(rows, -1)
     logits = torch.randn(rows, examples, classes, generator=generator, dtype=torch.float64)
@@ -75,12 +75,12 @@ def test_noise_by_class_adds_a_constant_whatever_the_classifier(classes: int, se
         noisy = population_loss(classifier, clean, prior, transition)
         difference = noisy - population_loss(classifier, clean, prior, without_noise)
         constant = -np.log(np.abs(np.linalg.det(transition.numpy())))
-        assert float(difference) == pytest.approx(constant, abs=2e-3)  # the ridge's share
+        assert float(difference) == pytest.approx(constant, abs=2e-3)  # the ridge contributes
 
 
 @pytest.mark.parametrize(("examples", "classes"), [(2, 100), (256, 100), (3, 10), (1, 2)])
 def test_a_batch_that_lacks_classes_still_teaches(examples: int, classes: int) -> None:
-    """A step against the gradient lowers the loss: it is neither zero nor noise."""
+    """A step against the gradient lowers the loss."""
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(1, examples, classes, generator=generator).requires_grad_()
     labels = torch.randint(classes, (1, examples), generator=generator)
@@ -88,37 +88,15 @@ def test_a_batch_that_lacks_classes_still_teaches(examples: int, classes: int) -
     before = loss(Batch(logits, logits, labels), {})
     (gradient,) = torch.autograd.grad(before.sum(), logits)
     assert gradient.isfinite().all()
-    assert (gradient.abs().sum(-1) > 1e-4).all()  # every example has its say
+    assert (gradient.abs().sum(-1) > 1e-4).all()
     step = (logits - 0.1 * gradient / gradient.abs().max()).detach()
     assert before - loss(Batch(step, step, labels), {}) > 0.01
-
-
-def test_missing_classes_leave_the_gradient_of_the_others_as_it_is() -> None:
-    """Up to the ridge, −log of the volume that the rows of the present classes span."""
-    batch = confident_batch(1, 12, 4, seed=0)
-    labels = batch.labels[:, batch.labels[0] < 2]
-    logits = batch.logits[:, batch.labels[0] < 2].detach().requires_grad_()
-    part = Batch(logits, logits, labels)
-    (gradient,) = torch.autograd.grad(loss(part, {}).sum(), logits)
-    volume = torch.linalg.svdvals(joint(part)[0, :2]).log().sum()
-    (expected,) = torch.autograd.grad(-volume, logits)
-    torch.testing.assert_close(gradient, expected, atol=1e-4, rtol=1e-3)
-
-
-def test_weights_count_in_the_joint() -> None:
-    batch = confident_batch(1, 6, 3, seed=0)
-    weights = torch.tensor([[2.0, 0.0, 1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
-    chosen = torch.tensor([0, 0, 2, 3, 4, 5])
-    repeated = Batch(batch.logits[:, chosen], batch.features, batch.labels[:, chosen])
-    weighted = Batch(batch.logits, batch.features, batch.labels, weights=weights)
-    torch.testing.assert_close(joint(weighted), joint(repeated))
-    torch.testing.assert_close(joint(weighted).sum((-1, -2)), torch.ones(1, dtype=torch.float64))
 
 
 def test_single_precision_logits_lose_no_digits_near_the_ridge() -> None:
     """Squares of singular values at the ridge are below what float32 resolves beside 1."""
     logits = 12 * torch.eye(10)[None]
-    logits[0, 1] = logits[0, 0] + 1e-3 * torch.arange(10)  # labels 0 and 1 are all but predicted alike
+    logits[0, 1] = logits[0, 0] + 1e-3 * torch.arange(10)  # labels 0 and 1 get nearly the same prediction
     labels = torch.arange(10)[None]
     single, double = logits.requires_grad_(), logits.detach().double().requires_grad_()
     losses = [loss(Batch(a, a, labels), {}) for a in (single, double)]

@@ -1,4 +1,4 @@
-"""FW: the forward loss against its formula, and the estimate on a problem whose matrix is known."""
+"""FW: the forward loss at its limits, and the estimate on a problem whose matrix is known."""
 
 import numpy as np
 import pytest
@@ -16,27 +16,8 @@ def random_transition(random: np.random.Generator, classes: int) -> np.ndarray:
     return 0.6 * np.eye(classes) + 0.4 * noise
 
 
-@given(examples=st.integers(1, 9), classes=st.integers(2, 6), seed=st.integers(0, 10_000))
-def test_equals_its_formula(examples: int, classes: int, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    a, labels = 2 * random.normal(size=(2, examples, classes)), random.integers(classes, size=(2, examples))
-    transition = np.stack([random_transition(random, classes) for _ in range(2)])
-    logits = torch.tensor(a, requires_grad=True)
-    batch = Batch(logits, logits, torch.tensor(labels), transition=torch.tensor(transition))
-    losses = loss(batch, {})
-    (gradient,) = torch.autograd.grad(losses.sum(), logits)
-
-    p = np.exp(a) / np.exp(a).sum(-1, keepdims=True)
-    column = np.stack([transition[k].T[labels[k]] for k in range(2)])  # T[i, y] over i
-    given_label = (p * column).sum(-1)
-    np.testing.assert_allclose(losses.detach().numpy(), -np.log(given_label).mean(-1), rtol=1e-10)
-    # d/da of −log Σ_i p_i T_iy: the posterior over clean classes given the label replaces the one-hot y.
-    posterior = p * column / given_label[..., None]
-    np.testing.assert_allclose(gradient.numpy(), (p - posterior) / examples, atol=1e-12)
-
-
 @pytest.mark.parametrize("scale", [1.0, 200.0])
-def test_without_noise_it_is_cross_entropy_however_small_the_probability(scale: float) -> None:
+def test_without_noise_it_is_cross_entropy(scale: float) -> None:
     logits = (scale * torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(0))).requires_grad_()
     labels = torch.tensor([[0, 1, 2, 3, 0]])
     found = loss(Batch(logits, logits, labels, transition=torch.eye(4)[None]), {})
@@ -46,7 +27,7 @@ def test_without_noise_it_is_cross_entropy_however_small_the_probability(scale: 
     torch.testing.assert_close(own, other)
 
 
-def test_a_label_that_the_matrix_excludes_teaches_nothing() -> None:
+def test_a_label_that_the_matrix_excludes_has_no_gradient() -> None:
     logits = torch.randn(1, 2, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
     transition = torch.tensor([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]])
     losses = loss(Batch(logits, logits, torch.tensor([[2, 1]]), transition=transition), {})

@@ -1,4 +1,4 @@
-"""The methods by name. A module here that defines METHODS is found by itself."""
+"""Training methods by name: every module here that defines METHODS adds to the table."""
 
 from noiselimit.methods.method import Batch, Hyper, Method, gap, onehot
 from noiselimit.registry import discover, find
@@ -9,5 +9,5 @@ METHODS = discover(__name__, "METHODS", Method)
 
 
 def get_method(name: str) -> Method:
-    """The method of that name, or an error that suggests the nearest one."""
+    """Return the method with this name; an unknown name is an error that suggests the nearest one."""
     return find("method", name, METHODS)

@@ -2,8 +2,9 @@
 
 With p = softmax(a), s = softmax(r) and y the one-hot label, the true logit gradient is p − y and the
 predicted one μ = p − s. The classifier receives exactly g = μ (plus a draw in the +S variants), divided by
-the batch size; the predictor learns to make μ close to p − y, i.e. s close to y, with β‖μ‖² limiting what it
-can pass on. An ordinary loss, not an autograd.Function, so it works under torch.compile, vmap and DDP.
+the batch size. The predictor learns to make μ close to p − y, that is s close to y; β‖μ‖² limits how much
+information it can pass on. An ordinary loss, not an autograd.Function, works under torch.compile, vmap and
+DDP.
 """
 
 from collections.abc import Callable
@@ -46,8 +47,17 @@ def limit_method(
     draws: Literal["gaussian", "laplace"] | None = None,
     starts: Literal["predictor"] | None = None,
 ) -> Method:
-    """LIMIT with this predictor error: following the mean of the predicted gradient or, given the name of a
-    distribution, sampling around it (the paper's +S); the predictor may start from the best CE run."""
+    """Define a variant of LIMIT.
+
+    Parameters
+    ----------
+    predictor_error : PredictorError
+        What the predictor minimises, besides β‖μ‖².
+    draws : {"gaussian", "laplace"}, optional
+        Distribution around the predicted gradient from which to sample (the paper's +S).
+    starts : {"predictor"}, optional
+        Start the predictor from the best CE run.
+    """
 
     def loss(batch: Batch, hyper: Hyper) -> Tensor:
         return limit_loss(batch, hyper, predictor_error)

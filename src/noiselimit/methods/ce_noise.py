@@ -1,6 +1,6 @@
 """CE+GN and CE+LN: cross-entropy with noise on each example's logit gradient (paper, Sec. 4).
 
-The noise is drawn per example and has LIMIT+S's scale: one σ means the same in both.
+The noise is drawn per example. σ has the same scale as in LIMIT+S.
 """
 
 from noiselimit.methods._limit import DEFAULT_SIGMA

@@ -1,12 +1,12 @@
 """DMI: the determinant of the joint of given labels and predictions (Xu et al. 2019), made stable.
 
-Noise that depends on the class only multiplies the joint by its transition matrix and so adds a constant to
-−log|det|, whatever the classifier. But a batch that lacks a class has a row of zeros: |det| is 0, and its
-gradient too when two classes are missing, as nearly always at 100 classes and batches of 256. A constant
-added to the determinant leaves that gradient at 0. So each singular value v counts as √(v² + ridge²) instead:
-the classes that are present then maximise the volume they span, and without missing classes the ridge is lost
-in the digits. A ridge on the diagonal, det(U + ridge·I), would need the network's classes to be the labels'
-already and disturbs the constant more: by ridge/v instead of (ridge/v)²/2 for each singular value.
+Class-dependent noise multiplies the joint by its transition matrix, which adds a constant to −log|det| for
+every classifier. But in a batch without a class the joint has a row of zeros: |det| is 0, and without two
+classes its gradient is 0 too. With 100 classes and batches of 256 this is the rule. A constant added to the
+determinant would not change that gradient. Instead, each singular value v counts as √(v² + ridge²): the
+classes that are present then maximise the volume they span, and if none is missing the ridge is negligible.
+A ridge on the diagonal, det(U + ridge·I), would assume that predicted classes already match the labels, and
+it disturbs the constant more: by ridge/v instead of (ridge/v)²/2 per singular value.
 """
 
 import math
@@ -14,7 +14,7 @@ import math
 from noiselimit.methods.method import Batch, Hyper, Method, Tensor, onehot
 
 RIDGE = 1e-3
-"""In units of 1/C, the singular values of a balanced joint whose predictions are all right and certain."""
+"""In units of 1/C, the singular values of a balanced joint if all predictions are right and certain."""
 
 
 def joint(batch: Batch) -> Tensor:
@@ -29,7 +29,7 @@ def joint(batch: Batch) -> Tensor:
 def loss(batch: Batch, hyper: Hyper) -> Tensor:
     """−½ log det(U Uᵀ + (ridge/C)² I), [K]: −log|det U| where no singular value is near the ridge.
 
-    In float64, for squares of singular values take twice the digits.
+    In float64, because squares of singular values take twice the digits.
     """
     import torch
 

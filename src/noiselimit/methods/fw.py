@@ -1,8 +1,8 @@
 """FW: cross-entropy of the *given* label under a transition matrix (forward correction, Patrini et al. 2017).
 
-T[i, j] is the probability that an example of clean class i is given label j. Where the user gives no T, it is
-read off the best CE run, which approximates the posterior of the given labels: at an anchor of class i, an
-example that surely belongs to it, these posteriors are row i of T.
+T[i, j] is the probability that an example of clean class i is given label j. Without a T from the user, it is
+estimated from the best CE run, which approximates the posteriors of the given labels: at an anchor of class
+i, an example that certainly belongs to it, they are row i of T.
 """
 
 import math
@@ -17,8 +17,8 @@ LEFT_OUT = Fraction(3, 100)
 def loss(batch: Batch, hyper: Hyper) -> Tensor:
     """mean −log (Tᵀ softmax(a))_y, [K].
 
-    Summed in logarithms, so that it is exact where probabilities underflow; with T = I it is cross-entropy. A
-    given label that T holds to be impossible, a column of zeros, has no gradient: it counts as loss 0.
+    Summed in logarithms, to be exact where probabilities underflow; with T = I it is cross-entropy. A given
+    label that is impossible under T, a column of zeros, counts as loss 0 and has no gradient.
     """
     assert batch.transition is not None
     impossible = (batch.transition == 0).all(-2, keepdim=True)
@@ -29,11 +29,11 @@ def loss(batch: Batch, hyper: Hyper) -> Tensor:
 
 
 def estimate_transition(probabilities: Tensor) -> Tensor:
-    """[C, C] from the class probabilities [n, C] that the starting classifier gives the training examples.
+    """Estimate T [C, C] from the class probabilities [n, C] of the training examples.
 
     Row i holds the probabilities of class i's anchor: by p(i|x), the last example below the 97th percentile,
-    which leaves out the few that a network calls class i for some odd reason of their own. With more than 16
-    classes fewer are left out, half of an average class: of 100 classes, 3 % are three whole ones.
+    which leaves out outliers. With more than 16 classes fewer examples are left out, half of an average
+    class, because 3 % of the examples of 100 classes are three whole classes.
     """
     examples, classes = probabilities.shape
     left_out = min(LEFT_OUT, Fraction(1, 2 * classes))

@@ -3,7 +3,7 @@
 from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood
 
 DEFAULT_Q = 0.7
-_SMALLEST_Q = 1e-20  # below, float32 gives cross-entropy exactly; it stands for 0 without dividing by it
+_SMALLEST_Q = 1e-20  # stands for 0: float32 gives exactly cross-entropy, without division by zero
 
 
 def loss(batch: Batch, hyper: Hyper) -> Tensor:

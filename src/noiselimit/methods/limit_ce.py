@@ -1,6 +1,6 @@
-"""LIMIT whose predictor learns the labels by cross-entropy: no distribution of gradients goes with it.
+"""LIMIT with a predictor that learns the labels by cross-entropy.
 
-So there is nothing to sample from, and no +S variant.
+No distribution of gradients belongs to this error, so there is no +S variant.
 """
 
 from noiselimit.methods._limit import limit_method

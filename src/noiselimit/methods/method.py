@@ -29,14 +29,14 @@ class Batch:
     draws: Tensor | None = None
     """[K, B, C] independent zero-mean, unit-variance draws, for methods that sample."""
     weights: Tensor | None = None
-    """[K, B] how much each example counts, 1 on average over the training examples; None: all alike."""
+    """[K, B] weight of each example, 1 on average over the training examples; None: all equal."""
     transition: Tensor | None = None
-    """[K, C, C] probability of given label j for clean label i, for methods that correct by it."""
+    """[K, C, C] probability of given label j for clean label i, for methods that use it."""
     step: Tensor | None = None
     """[] number of optimiser steps taken so far, int64."""
 
     def mean(self, values: Tensor) -> Tensor:
-        """[K]: the mean over the batch of one value per example, [K, B], each counted by its weight."""
+        """Return [K]: the weighted mean over the batch of one value per example [K, B]."""
         return (values if self.weights is None else values * self.weights).mean(-1)
 
 
@@ -50,19 +50,19 @@ class Method:
     hyper: Mapping[str, float] = field(default_factory=dict)
     """Hyper-parameters with their defaults; all are numbers ≥ 0. Each is an option of `noiselimit train`."""
     help: Mapping[str, str] = field(default_factory=dict)
-    """Hyper-parameter → help text of its option. One method is enough where several share a name."""
+    """Hyper-parameter → help text of its option. One method is enough if several share a name."""
     needs_predictor: bool = False
     draws: Literal["gaussian", "laplace"] | None = None
     """The distribution of `Batch.draws`, if the method samples."""
     starts: Literal["classifier", "predictor"] | None = None
-    """The network that takes over the weights of the best CE run on the same problem, or None."""
+    """The network that starts from the weights of the best CE run on the same problem, or None."""
     searches_rate: bool = False
     """Whether the learning rate is searched for this method, so that the run it starts from keeps its own."""
     transition: Callable[[Tensor], Tensor] | None = None
-    """How `Batch.transition` [C, C] is estimated where the user gives none: from the class probabilities
-    [n, C] that the starting classifier gives the training examples."""
+    """Estimates `Batch.transition` [C, C] if the user gives none, from the starting classifier's class
+    probabilities [n, C] of the training examples."""
     head_bias: bool = True
-    """Whether the classifier's last layer has a bias; the soft penalty's derivation has none."""
+    """Whether the classifier's last layer has a bias; the soft penalty is derived without one."""
 
 
 def onehot(labels: Tensor, classes: int, dtype: "torch.dtype") -> Tensor:

@@ -1,8 +1,8 @@
-"""Soft penalty: cross-entropy that pays for what its last layer's gradient tells beyond the prediction.
+"""Soft penalty: cross-entropy plus a penalty on what the last layer's gradient adds to its prediction.
 
 Paper, eq. penalize-final. With z the last layer's input and no bias, the gradient of its weights is
 (s(a) − y) zᵀ and the predicted one (s(a) − s(r)) zᵀ. λ weighs their squared distance ‖z‖²‖y − s(r)‖², β the
-squared norm of the prediction. Both terms train both networks: the classifier feels λ's through ‖z‖ only.
+squared norm of the prediction. Both terms train both networks; λ's reaches the classifier through ‖z‖ only.
 """
 
 from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood, onehot
@@ -14,7 +14,7 @@ DEFAULT_BETA = 0.1
 def loss(batch: Batch, hyper: Hyper) -> Tensor:
     """CE + λ · mean ‖z‖²‖y − s(r)‖² + β · mean ‖(s(a) − s(r)) zᵀ‖², [K]; λ is hyper-parameter `penalty`.
 
-    The squared norm of an outer product u zᵀ is ‖u‖²‖z‖², so none is built.
+    The squared norm of an outer product u zᵀ is ‖u‖²‖z‖², so no outer product is built.
     """
     assert batch.predictor_logits is not None
     p, s = batch.logits.softmax(-1), batch.predictor_logits.softmax(-1)

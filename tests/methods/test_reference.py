@@ -1,0 +1,224 @@
+"""Every method against its formula in the paper, example by example, and what is special about each."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, softmax
+
+from noiselimit.draws import DRAWS
+from noiselimit.methods import METHODS, Batch, gap
+
+LIMIT = [name for name in METHODS if name.startswith("limit-")]
+
+
+class Example:
+    """One example of one row, in the paper's letters: logits a and r, last layer's input z, label y."""
+
+    def __init__(self, batch: Batch, hyper: dict[str, Tensor], row: int, index: int) -> None:
+        def own(tensor: Tensor | None) -> Tensor:
+            return torch.zeros(()) if tensor is None else tensor[row, index]
+
+        self.a, self.r, self.z = own(batch.logits), own(batch.predictor_logits), own(batch.features)
+        self.draw, self.label = own(batch.draws), int(batch.labels[row, index])
+        self.p = softmax(self.a, 0)
+        self.y = torch.eye(len(self.a), dtype=torch.float64)[self.label]
+        self.hyper = {name: value[row] for name, value in hyper.items()}
+        self.transition = None if batch.transition is None else batch.transition[row]
+
+
+def ce(e: Example) -> Tensor:
+    return -e.p.log()[e.label]
+
+
+def ce_noise(e: Example) -> Tensor:
+    noise = e.hyper["sigma"] * e.draw @ e.a
+    return ce(e) + noise - noise.detach()
+
+
+def forward(e: Example) -> Tensor:
+    assert e.transition is not None
+    return -(e.transition.T @ e.p)[e.label].log()
+
+
+def soft_penalty(e: Example) -> Tensor:
+    true, predicted = torch.outer(e.p - e.y, e.z), torch.outer(e.p - softmax(e.r, 0), e.z)
+    distance, norm = (true - predicted).square().sum(), predicted.square().sum()
+    return ce(e) + e.hyper["penalty"] * distance + e.hyper["beta"] * norm
+
+
+def limit(error: Callable[[Tensor, Example], Tensor]) -> Callable[[Example], Tensor]:
+    def loss(e: Example) -> Tensor:
+        p = e.p.detach()
+        mu = p - softmax(e.r, 0)
+        g = mu.detach() + (e.hyper["sigma"] * e.draw if "sigma" in e.hyper else 0)
+        return g @ e.a + error(mu - (p - e.y), e) + e.hyper["beta"] * mu.square().sum()
+
+    return loss
+
+
+limit_g = limit(lambda distance, e: distance.square().sum())
+limit_l = limit(lambda distance, e: distance.abs().sum())
+REFERENCES: dict[str, Callable[[Example], Tensor]] = {
+    "ce": ce,
+    "ce-gn": ce_noise,
+    "ce-ln": ce_noise,
+    "mae": lambda e: (e.p - e.y).abs().sum(),
+    "gce": lambda e: (1 - e.p[e.label] ** e.hyper["q"]) / e.hyper["q"],
+    "fw": forward,
+    "soft-penalty": soft_penalty,
+    "limit-ce": limit(lambda distance, e: -softmax(e.r, 0).log()[e.label]),
+    **dict.fromkeys(["limit-g", "limit-g+s", "limit-g+init"], limit_g),
+    **dict.fromkeys(["limit-l", "limit-l+s", "limit-l+init"], limit_l),
+}
+
+
+def make_batch(
+    name: str, rows: int, examples: int, classes: int, seed: int = 0
+) -> tuple[Batch, dict[str, Tensor]]:
+    method, generator = METHODS[name], torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    batch = Batch(
+        logits=normal(rows, examples, classes).requires_grad_(),
+        features=normal(rows, examples, 3).requires_grad_(),
+        labels=torch.randint(classes, (rows, examples), generator=generator),
+        predictor_logits=normal(rows, examples, classes).requires_grad_() if method.needs_predictor else None,
+        draws=normal(rows, examples, classes) if method.draws else None,
+        transition=normal(rows, classes, classes).softmax(-1) if method.transition else None,
+    )
+    return batch, {name: torch.linspace(0.1, 1, rows).double() for name in method.hyper}
+
+
+def gradients(losses: Tensor, batch: Batch) -> dict[str, Tensor]:
+    leaves = {"logits": batch.logits, "features": batch.features, "predictor": batch.predictor_logits}
+    given_leaves = {name: leaf for name, leaf in leaves.items() if leaf is not None}
+    found = torch.autograd.grad(losses.sum(), list(given_leaves.values()), materialize_grads=True)
+    return dict(zip(given_leaves, found, strict=True))
+
+
+def test_every_method_has_a_reference() -> None:
+    assert set(REFERENCES) == set(METHODS) - {"dmi"}  # which has no loss per example, and its own file
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+@given(
+    rows=st.integers(1, 3), examples=st.integers(1, 5), classes=st.integers(2, 5), seed=st.integers(0, 10_000)
+)
+def test_loss_and_gradients_equal_the_formula(
+    name: str, rows: int, examples: int, classes: int, seed: int
+) -> None:
+    batch, hyper = make_batch(name, rows, examples, classes, seed)
+    found = METHODS[name].loss(batch, hyper)
+    reference = REFERENCES[name]
+    expected = torch.stack(
+        [sum(reference(Example(batch, hyper, k, b)) for b in range(examples)) / examples for k in range(rows)]
+    )
+    torch.testing.assert_close(found, expected)
+    own, other = gradients(found, batch), gradients(expected, batch)
+    for leaf in own:
+        torch.testing.assert_close(own[leaf], other[leaf], atol=1e-10, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", LIMIT)
+def test_labels_do_not_reach_the_classifier(name: str) -> None:
+    """Bitwise: the classifier's gradient is the same whatever the labels; the predictor's is not."""
+    batch, hyper = make_batch(name, 3, 16, 10)
+    other = Batch(batch.logits, batch.features, (batch.labels + 3) % 10, batch.predictor_logits, batch.draws)
+    before, after = (gradients(METHODS[name].loss(each, hyper), each) for each in (batch, other))
+    assert torch.equal(before["logits"], after["logits"])
+    assert not torch.equal(before["predictor"], after["predictor"])
+
+
+def test_init_differs_only_in_where_the_predictor_starts() -> None:
+    for name in ("limit-g", "limit-l"):
+        twin, plain = METHODS[f"{name}+init"], METHODS[name]
+        assert (twin.hyper, twin.needs_predictor, twin.draws) == (plain.hyper, True, None)
+        assert (twin.starts, plain.starts) == ("predictor", None)
+
+
+@given(examples=st.integers(1, 9), classes=st.integers(2, 6), seed=st.integers(0, 10_000))
+def test_gap_is_the_distance_between_predicted_and_true_gradient(
+    examples: int, classes: int, seed: int
+) -> None:
+    batch, _ = make_batch("limit-l", 2, examples, classes, seed)
+    assert batch.predictor_logits is not None
+    p, s = (softmax(logits.detach(), -1) for logits in (batch.logits, batch.predictor_logits))
+    y = torch.eye(classes, dtype=torch.float64)[batch.labels]
+    found = gap(batch.predictor_logits.detach(), batch.labels)
+    torch.testing.assert_close(found, ((p - s) - (p - y)).norm(dim=-1))
+    assert (found <= 2**0.5).all()
+
+
+@pytest.mark.parametrize(("name", "kurtosis"), [("ce-gn", 3.0), ("ce-ln", 6.0)])
+def test_gradient_noise_has_its_distribution(name: str, kurtosis: float) -> None:
+    examples, classes, sigma = 40_000, 5, 0.3
+    kind = METHODS[name].draws
+    assert kind is not None
+    logits = torch.randn(1, examples, classes, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    labels = torch.arange(examples)[None] % classes
+    draws = DRAWS[kind](torch.tensor([7]), torch.tensor(0), (examples, classes))
+    noisy = METHODS[name].loss(Batch(logits, logits, labels, draws=draws), {"sigma": torch.tensor([sigma])})
+    plain = METHODS["ce"].loss(Batch(logits, logits, labels), {})
+    (noise,) = torch.autograd.grad(noisy.sum() - plain.sum(), logits)
+    noise = noise.double() * examples
+    assert abs(float(noise.mean())) < 5 * sigma / (examples * classes) ** 0.5
+    assert abs(float(noise.std()) - sigma) < 0.01 * sigma
+    assert abs(float((noise / sigma).pow(4).mean()) - kurtosis) < 0.1 * kurtosis
+
+
+def test_sigma_has_one_default() -> None:
+    assert {method.hyper["sigma"] for method in METHODS.values() if "sigma" in method.hyper} == {0.03}
+
+
+def test_mae_sums_to_a_constant_over_all_labels() -> None:
+    """Ghosh et al.: such a loss tolerates uniform noise, whatever the classifier."""
+    logits = torch.randn(1, 1, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    total = sum(float(METHODS["mae"].loss(Batch(logits, logits, torch.tensor([[y]])), {})) for y in range(6))
+    assert abs(total - 2 * (6 - 1)) < 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("q", "name", "factor"), [(0.0, "ce", 1), (1e-20, "ce", 1), (1e-7, "ce", 1), (1.0, "mae", 0.5)]
+)
+def test_gce_tends_to_cross_entropy_and_mae(q: float, name: str, factor: float, dtype: torch.dtype) -> None:
+    batch, _ = make_batch("ce", 2, 6, 4)
+    logits = (3 * batch.logits.detach()).to(dtype).requires_grad_()
+    batch = Batch(logits, logits, batch.labels)
+    found = METHODS["gce"].loss(batch, {"q": torch.full((2,), q, dtype=dtype)})
+    expected = factor * METHODS[name].loss(batch, {})
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    (own,), (other,) = (torch.autograd.grad(losses.sum(), logits) for losses in (found, expected))
+    torch.testing.assert_close(own, other, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("q", [0.0, 0.01, 0.7, 1.0])
+def test_gce_is_finite_where_the_probability_vanishes(q: float) -> None:
+    logits = torch.tensor([[[300.0, 0.0, -300.0]]]).requires_grad_()
+    loss = METHODS["gce"].loss(Batch(logits, logits, torch.tensor([[2]])), {"q": torch.tensor([q])})
+    assert float(loss.detach()) == pytest.approx(-np.expm1(-600 * q) / q if q else 600.0, rel=1e-5)
+    assert torch.autograd.grad(loss.sum(), logits)[0].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("penalty", "beta", "reached"),
+    [(1.0, 0.0, ["features", "predictor"]), (0.0, 1.0, ["logits", "features", "predictor"]), (0.0, 0.0, [])],
+)
+def test_which_term_of_the_soft_penalty_trains_what(penalty: float, beta: float, reached: list[str]) -> None:
+    """The classifier sees the first term only through ‖z‖."""
+    batch, _ = make_batch("soft-penalty", 1, 4, 3)
+    hyper = {"penalty": torch.tensor([penalty]).double(), "beta": torch.tensor([beta]).double()}
+    terms = METHODS["soft-penalty"].loss(batch, hyper) - METHODS["ce"].loss(batch, {})
+    assert [
+        leaf for leaf, gradient in gradients(terms, batch).items() if gradient.abs().max() > 1e-9
+    ] == reached
+
+
+def test_only_the_soft_penalty_has_no_head_bias() -> None:
+    assert [name for name, method in METHODS.items() if not method.head_bias] == ["soft-penalty"]
