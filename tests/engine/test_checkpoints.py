@@ -305,7 +305,7 @@ def test_a_gpu_does_not_wait_for_checkpoints(
 
     with Checkpoints(tmp_path, None, averaged=False, in_background=True) as checkpoints:
         checkpointer = CohortCheckpointer(checkpoints, [replace(spec, seed=7), spec])
-        save = checkpointer.of_block([1])
+        save = checkpointer.saver([1])
         save(lambda: take(1), lambda: 0)
         assert writer.began.wait(20)
         save(lambda: take(2), lambda: 0)  # skipped
@@ -322,7 +322,7 @@ def test_a_gpu_does_not_wait_for_checkpoints(
 
 def test_every_epoch_means_every_epoch(spec: RunSpec, tmp_path: Path) -> None:
     with Checkpoints(tmp_path, 0.0, averaged=False, in_background=True) as checkpoints:
-        save = CohortCheckpointer(checkpoints, [spec]).of_block([0])
+        save = CohortCheckpointer(checkpoints, [spec]).saver([0])
         for epoch in (1, 2, 3):
             save(lambda epoch=epoch: {0: make_state(epoch)}, lambda: 0)  # type: ignore[misc]
     assert epochs(tmp_path) == [2, 3]
@@ -337,7 +337,7 @@ def test_an_interrupted_training_does_not_wait_long(
 
     def interrupted() -> None:
         with checkpoints:
-            CohortCheckpointer(checkpoints, [spec]).of_block([0])(lambda: {0: make_state(1)}, lambda: 0)
+            CohortCheckpointer(checkpoints, [spec]).saver([0])(lambda: {0: make_state(1)}, lambda: 0)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

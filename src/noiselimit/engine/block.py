@@ -17,7 +17,7 @@ from noiselimit.engine.epoch import Epoch, batch_bounds, compute_losses, learnin
 from noiselimit.engine.evaluation import accuracy_and_loss, recount_hits, score_examples
 from noiselimit.engine.metrics import EpochTotals, MemorisedRows
 from noiselimit.engine.pair import build_networks
-from noiselimit.engine.results import BestEpoch, Keep, OnEpoch, Record, RowState, RunResult, Stopped
+from noiselimit.engine.results import BestEpoch, OnEpoch, Record, RowState, RunResult, SaveStates, Stopped
 from noiselimit.engine.rows import State
 from noiselimit.engine.states import restore_states, state_bytes, take_states
 from noiselimit.methods import get_method
@@ -111,7 +111,7 @@ class Block:
         self.step = GraphedStep(self._step, record=self.backend.graphs and in_memory, must_fit=first)
 
     def train(
-        self, on_epoch: OnEpoch, stop: Callable[[], bool], save: Keep | None = None
+        self, on_epoch: OnEpoch, stop: Callable[[], bool], save: SaveStates | None = None
     ) -> Iterator[RunResult]:
         """Train until all rows are finished, and yield their results after their last epochs.
 

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from noiselimit.engine.callbacks import is_averaged
-from noiselimit.engine.results import Keep, RowState, Take
+from noiselimit.engine.results import RowState, SaveStates, TakeStates
 from noiselimit.errors import InputError, Notice, number
 from noiselimit.files import finite_json, open_regular, sync
 from noiselimit.runs.spec import RunSpec
@@ -359,7 +359,7 @@ class CohortCheckpointer:
         """The states of rows that can resume after epoch 0."""
         return [self._checkpoints.load(self._specs[row]) for row in rows]
 
-    def of_block(self, rows: Sequence[int]) -> Keep:
+    def saver(self, rows: Sequence[int]) -> SaveStates:
         """A function that saves the states of a block of these rows when a checkpoint is due."""
         return _BlockSaver(self._checkpoints, [self._specs[row] for row in rows])
 
@@ -372,7 +372,7 @@ class _BlockSaver:
         self._specs = specs
         self._interval = Interval(checkpoints.seconds)
 
-    def __call__(self, take: Take, size: Callable[[], int]) -> None:
+    def __call__(self, take: TakeStates, size: Callable[[], int]) -> None:
         self._checkpoints.warn_of_failure()
         if self._checkpoints.is_writing():
             if self._interval.is_automatic:

@@ -203,7 +203,7 @@ class CohortTrainer:
                 self.on_epoch(rows[row], record)
 
         resumed = self.checkpointer.states(rows) if self.checkpointer is not None and epoch else ()
-        save = None if self.checkpointer is None else self.checkpointer.of_block(rows)
+        save = None if self.checkpointer is None else self.checkpointer.saver(rows)
         for result in self._make_block(rows, backend, resumed).train(on_epoch, self._should_stop, save):
             begun.set()
             row = rows[result.row]

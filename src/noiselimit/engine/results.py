@@ -14,21 +14,6 @@ Record = Mapping[str, float | int | None]
 OnEpoch = Callable[[int, Record], None]
 """(row, the epoch's record)."""
 
-MEASURED = frozenset(
-    {
-        "epoch",
-        "step",
-        "learning_rate",
-        "train_loss",
-        "train_accuracy",
-        "validation_loss",
-        "validation_accuracy",
-    }
-)
-"""Keys of a record whose values are numbers."""
-WHERE_KNOWN = frozenset({"test_accuracy", "noise_entropy", "memorised_bits", "wrong_fitted", "capacity_bits"})
-"""Keys whose values may be None."""
-
 
 class Stopped(Exception):  # noqa: N818  # not an error: the caller asked for it
     """Training ended because `stop` returned True. Finished runs and checkpoints are kept."""
@@ -123,10 +108,10 @@ class RowState:
     `predictor.…`), `transition`, and the callback's state (`watched.…`)."""
 
 
-Take = Callable[[], Mapping[int, RowState]]
+TakeStates = Callable[[], Mapping[int, RowState]]
 """Returns the states of the rows that a block still trains, by row."""
 
-Keep = Callable[[Take, Callable[[], int]], None]
+SaveStates = Callable[[TakeStates, Callable[[], int]], None]
 """(take the states, how many bytes they need): called after each epoch; it decides whether to save."""
 
 
@@ -139,5 +124,5 @@ class Checkpointer(Protocol):
     def states(self, rows: Sequence[int]) -> list[RowState]:
         """The saved states of rows that have one."""
 
-    def of_block(self, rows: Sequence[int]) -> Keep:
+    def saver(self, rows: Sequence[int]) -> SaveStates:
         """What a new block of these rows calls after each epoch."""
