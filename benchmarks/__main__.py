@@ -1,6 +1,5 @@
-"""`python -m benchmarks COMMAND`: a table from commands to functions."""
+"""`python -m benchmarks COMMAND`: measure speed, detection and scale; draw what the documents show."""
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,31 +7,32 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks import detection, speed
-from benchmarks.results import compare, print_comparison, print_results, read_results
+from benchmarks import accuracy, detection, documents, scale, speed
+from benchmarks.results import compare, print_results, read_results
 from noiselimit.errors import InputError
 
 
 def compare_files(
     a: Annotated[Path, typer.Argument(help="A file of speed or detection.")],
     b: Annotated[Path | None, typer.Argument(help="A second one; without it, A is printed.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print a results file, or compare two."""
-    first = read_results(a)
-    result = first if b is None else compare(first, read_results(b))
-    if as_json:
-        print(json.dumps(result, indent=2))
-    elif b is None:
-        print_results(first)
-    else:
-        print_comparison(result)
+    if b is None:
+        print_results(read_results(a))
+        return
+    table, notes = compare(read_results(a), read_results(b))
+    print(table.to_string(index=False, float_format="{:.4g}".format))
+    print("\n".join(notes))
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "speed": speed.main,
+    "precision": accuracy.precision,
+    "methods": accuracy.methods,
     "detection": detection.main,
+    "scale": scale.main,
     "compare": compare_files,
+    "figures": documents.main,
 }
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 for name, function in COMMANDS.items():
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("benchmarks: interrupted; measurements that had ended are kept in the file.", file=sys.stderr)
+        print("benchmarks: interrupted; finished measurements are kept in the file.", file=sys.stderr)
         return 130
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -96,24 +96,6 @@ def train_margins(data: DataSet, seed: int, setting: Setting) -> Arrays:
     return {"margins": row.callback_result.numpy()}
 
 
-def train_threshold(data: DataSet, seed: int, setting: Setting) -> Arrays:
-    """AUM's threshold (Pleiss et al., 2020): two runs in which some examples have an extra class.
-
-    `sets` [2, n] are two disjoint sets of 1/(C + 1) of the examples. `margins` is [2, E, n].
-    """
-    examples = data.examples
-    count, classes = len(examples), examples.classes
-    size = max(1, count // (classes + 1))
-    order = permutation(seed, Stream.SPLIT, 3, count)
-    sets = np.zeros((2, count), np.bool_)
-    sets[0, order[:size]] = sets[1, order[size : 2 * size]] = True
-    more = replace(data, examples=replace(examples, class_names=(*examples.class_names, "extra class")))
-    labels = [np.where(chosen, classes, examples.labels).astype(np.int64) for chosen in sets]
-    specs = [setting.spec(more, 2 * seed + number) for number in range(2)]
-    rows = _train(specs, [_all_train(data)] * 2, more, setting, record_margins, labels)
-    return {"margins": np.stack([row.callback_result.numpy() for row in rows]), "sets": sets}
-
-
 def _all_train(data: DataSet) -> Split:
     """All examples train. Validation must not be empty; it is not used."""
     everything = np.arange(len(data.examples))
@@ -147,13 +129,10 @@ def _train(
     data: DataSet,
     setting: Setting,
     callback: MakeCallback,
-    labels: Sequence[Labels] | None = None,
 ) -> list[RunResult]:
-    """Train one cohort with given splits, and given labels [n] of each run where they differ."""
+    """Train one cohort with the given splits."""
     device = find_device(setting.device)
     runs = [replace(prepare(spec, data), split=split) for spec, split in zip(specs, splits, strict=True)]
-    for number, own in enumerate(labels or ()):
-        runs[number] = replace(runs[number], examples=replace(runs[number].examples, labels=own))
     rows: dict[int, RunResult] = {}
 
     def on_result(finished: RunResult) -> None:
@@ -308,18 +287,6 @@ def _is_given(probabilities: Probabilities, given: Labels) -> Flags:
 def area_under_margin(margins: Probabilities, epochs: int | None = None) -> Floats:
     """Minus the mean of margins [E, n] over the first `epochs`, or over all."""
     return np.asarray(-margins[:epochs].astype(np.float64).mean(0))
-
-
-def below_threshold(margins: Probabilities, sets: Flags, epochs: int | None = None) -> Flags:
-    """What AUM flags: areas no larger than 99 % of those with the extra class; see `train_threshold`.
-
-    Each run judges the examples that are not in its own set.
-    """
-    flags = []
-    for own, chosen in zip(margins, sets, strict=True):
-        area = -area_under_margin(own, epochs)
-        flags.append(area <= np.percentile(area[chosen], 99))
-    return np.asarray(np.where(sets[0], flags[1], flags[0]))
 
 
 def cleanlab_flags(probabilities: Probabilities, given: Labels) -> tuple[Flags, float]:

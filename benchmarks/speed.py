@@ -1,11 +1,7 @@
 """Seconds per run and epoch, measured through `noiselimit.train` on random data of the real shapes."""
 
 import gc
-import json
-import os
-import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +18,13 @@ import torch
 import typer
 
 from benchmarks.ceilings import epoch_cost, measure_ceilings, network_cost
-from benchmarks.results import ROOT, SCHEMA, SPEED, Content, check_target, environment, now, print_results
+from benchmarks.results import SCHEMA, SPEED, Content, environment, print_results, read_results
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.mnist import digits
 from noiselimit.engine.backend import fast_precision, find_backend, find_device
 from noiselimit.engine.preparation import prepare
 from noiselimit.errors import InputError, Notice, unknown
-from noiselimit.files import write_json
+from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 from noiselimit.methods import get_method
 from noiselimit.runs.binding import bind
@@ -81,10 +77,24 @@ class Workload:
 
 
 MNIST = Workload("mnist", "mnist-cnn", "limit-l")
-CIFAR_LIMIT = Workload("cifar10", "resnet-34", "limit-l", augmentation="flip-crop")
-CIFAR_CE = Workload("cifar10", "resnet-34", "ce", augmentation="flip-crop")
-DIGITS_LIMIT = Workload("digits", "small-cnn", "limit-l", batch_size=64)
+DIGITS = Workload("digits", "small-cnn", "limit-l", batch_size=64)
 DIGITS_CE = Workload("digits", "small-cnn", "ce", batch_size=64)
+ALONE = {
+    "mnist-one": MNIST,
+    "cifar-limit": Workload("cifar10", "resnet-34", "limit-l", augmentation="flip-crop"),
+    "cifar-ce": Workload("cifar10", "resnet-34", "ce", augmentation="flip-crop"),
+}
+"""Rows of one run each."""
+TARGETS = {
+    "mnist-cohort": (2.6, 0.012),
+    "mnist-one": (2.6, 0.08),
+    "cifar-limit": (8.8, 2.6),
+    "cifar-ce": (None, 1.4),
+    "digits-cohort": (None, 0.7),
+    "digits-step": (None, 2.3),
+}
+"""Row → seconds of the author's code on an H200, and the row's target: seconds on an H200, or a ratio on two
+CPU cores."""
 
 
 @dataclass(frozen=True)
@@ -118,18 +128,6 @@ SIZES = {
     ("cpu", True): Sizes(TINY, TINY_EPOCHS, (1, 2), (1, 2), (64, 128), 1, 2, digits_train=256),
 }
 """(device type, --quick) → sizes."""
-TARGETS = {
-    "mnist-cohort": (2.6, 0.012),
-    "mnist-one": (2.6, 0.08),
-    "cifar-limit": (8.8, 2.6),
-    "cifar-ce": (None, 1.4),
-    "set-up-cold": (None, 20.0),
-    "set-up-warm": (None, 20.0),
-    "digits-cohort": (None, 0.7),
-    "digits-step": (None, 2.3),
-}
-"""Row → seconds of the author's code on an H200, and what the row should be at most: seconds on an H200, or a
-ratio on two CPU cores."""
 
 
 @cache
@@ -146,18 +144,6 @@ def random_data(name: str, examples: int, test_examples: int) -> DataSet:
         for count in (examples, test_examples)
     )
     return DataSet(f"random {name}", train_part, test=test_part)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What one training of K runs took."""
-
-    entry: Entry
-    """The row or point of the results file."""
-    counted: list[float]
-    """Seconds of the cohort's epochs after warm-up."""
-    whole_seconds: float
-    """From the call of `train` to its return."""
 
 
 class _Done(Exception):  # noqa: N818  # ends a training whose epochs have all been seen
@@ -182,41 +168,39 @@ class Bench:
 
     @property
     def small(self) -> Workload:
-        """What sweeps and set-up train on this device."""
-        return MNIST if self.device.type == "cuda" else DIGITS_LIMIT
+        """What sweeps train on this device."""
+        return MNIST if self.device.type == "cuda" else DIGITS
 
     def data(self, name: str) -> DataSet:
         """The data set in the size to measure."""
-        sizes = self.sizes.examples
-        return random_data(name, sizes.get(name, 0), sizes["test"])
+        return random_data(name, self.sizes.examples.get(name, 0), self.sizes.examples["test"])
 
-    def time(
+    def train(
         self,
         work: Workload,
         runs: int,
         *,
-        train_size: int | None = None,
         warm_up: int | None = None,
+        train_size: int | None = None,
         first: int = 0,
         threads: int | None = None,
         threads_per_block: int = 1,
         to_the_end: bool = False,
-    ) -> Timing:
-        """Train `runs` runs and note when each of their epochs ends.
+    ) -> tuple[Entry, float]:
+        """Train `runs` runs. Returns an entry of the results file, and the seconds of the whole call.
 
         Unless training goes `to_the_end`, it stops after the last epoch, before the final scoring.
         """
-        data = self.data(work.data)
-        warm_up = self.sizes.warm_up if warm_up is None else warm_up
+        data, warm_up = self.data(work.data), self.sizes.warm_up if warm_up is None else warm_up
         epochs = warm_up + self.sizes.epochs[work.data]
         if work.data == "digits":
             train_size = train_size or self.sizes.digits_train
         specs = work.specs(runs, epochs, train_size=train_size, first=first, precision=self.precision)
         ends: dict[str, list[float]] = {}
 
-        def progress(news: Progress) -> None:
-            if news.record is not None:
-                ends.setdefault(news.spec.hash, []).append(time.perf_counter())
+        def on_progress(progress: Progress) -> None:
+            if progress.record is not None:
+                ends.setdefault(progress.spec.hash, []).append(time.perf_counter())
             if not to_the_end and sum(map(len, ends.values())) == runs * epochs:
                 raise _Done
 
@@ -232,29 +216,21 @@ class Bench:
                 threads_per_block=threads_per_block,
                 kernels=self.kernels,
                 graphs=self.graphs,
-                progress=progress,
+                progress=on_progress,
             )
             for run in trained:
                 if run.failed:
                     raise RuntimeError(f"a run failed: {run.metrics['failure']}")
         whole = time.perf_counter() - started
-        seconds, parts = epoch_seconds(started, ends)
+        seconds = epoch_seconds(started, ends)
         split = prepare(bind(specs[0], data), data).split
         evaluated = len(split.validation) + (len(split.test) if data.test is None else len(data.test))
-        facts = {
-            "repeats": epochs - warm_up,
-            "warm_up": warm_up,
-            "parts": parts,
-            "epoch_seconds": seconds,
-            "median_epoch_seconds": median(seconds[warm_up:]),
-            **peak_memory(self.device),
-            "notices": sorted({str(each.message) for each in caught}),
-        }
         each = median(seconds[warm_up:]) / runs
-        entry = {**self.throughput(work, each, runs, len(split.train), evaluated), **facts}
-        return Timing(entry, seconds[warm_up:], whole)
+        facts = {"repeats": epochs - warm_up, "warm_up": warm_up, "epoch_seconds": seconds}
+        memory = {**peak_memory(self.device), "notices": sorted({str(each.message) for each in caught})}
+        return {**self.rates(work, each, runs, len(split.train), evaluated), **facts, **memory}, whole
 
-    def throughput(self, work: Workload, seconds: float, runs: int, n: int, evaluated: int) -> Entry:
+    def rates(self, work: Workload, seconds: float, runs: int, n: int, evaluated: int) -> Entry:
         """Seconds per run and epoch, and the rates that the counted operations and bytes come to."""
         cost = epoch_cost(
             network_cost(work.network, SHAPES[work.data], CLASSES),
@@ -266,7 +242,9 @@ class Bench:
             precision=self.computed_in,
         )
         return {
-            **rates(seconds, cost.operations, cost.bytes),
+            "seconds": seconds,
+            "tflop_per_s": cost.operations / seconds / 1e12,
+            "gb_per_s": cost.bytes / seconds / 1e9,
             "operations": cost.operations,
             "bytes": cost.bytes,
             "k": runs,
@@ -277,34 +255,12 @@ class Bench:
         }
 
 
-def rates(seconds: float, operations: float, bytes_: float) -> Entry:
-    """What a run and epoch in so many seconds comes to."""
-    return {
-        "seconds": seconds,
-        "run_epochs_per_second": 1 / seconds,
-        "tflop_per_s": operations / seconds / 1e12,
-        "gb_per_s": bytes_ / seconds / 1e9,
-    }
-
-
-def epoch_seconds(started: float, ends: Mapping[str, Sequence[float]]) -> tuple[list[float], int]:
-    """Seconds of every epoch of the whole cohort, and in how many parts it trained.
-
-    An epoch ends when its last row reports. A cohort too large for the memory trains in parts, one after
-    another: a row whose first epoch ends after others have ended their last belongs to a later part.
-    """
-    parts: list[list[Sequence[float]]] = []
-    for row in sorted(ends.values(), key=lambda row: row[0]):
-        if parts and row[0] < max(other[-1] for other in parts[-1]):
-            parts[-1].append(row)
-        else:
-            parts.append([row])
-    total = [0.0] * len(parts[0][0])
-    for part in parts:
-        for epoch, rows in enumerate(zip(*part, strict=True)):
-            total[epoch] += max(rows) - started
-            started = max(rows)
-    return total, len(parts)
+def epoch_seconds(started: float, ends: Mapping[str, Sequence[float]]) -> list[float]:
+    """Seconds of every epoch of a cohort; an epoch ends when its last row reports."""
+    if min(row[-1] for row in ends.values()) < max(row[0] for row in ends.values()):
+        raise RuntimeError("the cohort did not fit in memory and was trained in parts")
+    last = [started, *(max(rows) for rows in zip(*ends.values(), strict=True))]
+    return [after - before for before, after in pairwise(last)]
 
 
 def reset_memory(device: torch.device) -> None:
@@ -325,226 +281,122 @@ def peak_memory(device: torch.device) -> dict[str, int | None]:
     }
 
 
-def time_one(work: Workload, name: str, bench: Bench) -> list[Entry]:
+def time_one(name: str, bench: Bench) -> list[Entry]:
     """One run."""
-    return [{"row": name, **bench.time(work, 1).entry}]
+    return [{"row": name, **bench.train(ALONE[name], 1)[0]}]
 
 
 def time_mnist_cohort(bench: Bench) -> list[Entry]:
-    """The best K; all of them are listed under `tried`. A K that fails does not count."""
-    tried: list[Entry] = []
-    failures: list[str] = []
-    for runs in bench.sizes.cohorts:
-        try:
-            tried.append(bench.time(MNIST, runs).entry)
-        except RuntimeError as error:
-            failures.append(f"K = {runs}: {error}")
-    if not tried:
-        raise RuntimeError("; ".join(failures))
-    best = min(tried, key=lambda entry: entry["seconds"])
-    return [{"row": "mnist-cohort", **best, "tried": tried, "failures": failures}]
+    """The best K; all of them are listed under `tried`."""
+    tried = [bench.train(MNIST, runs)[0] for runs in bench.sizes.cohorts]
+    return [{"row": "mnist-cohort", **min(tried, key=lambda entry: entry["seconds"]), "tried": tried}]
 
 
-def alternate(ways: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[Any]]:
-    """Results of every way, in turn so that a disturbance meets all of them; the first round warms up."""
-    results: dict[str, list[Any]] = {name: [] for name in ways}
+def alternate(ways: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+    """Seconds of every way, in turn so that a disturbance affects all of them; the first round warms up."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(1 + repeats):
-        names = list(ways)
-        shift = turn % len(names)
-        for name in names[shift:] + names[:shift]:
-            result = ways[name]()
+        for name, way in ways.items():
+            result = way()
             if turn:
-                results[name].append(result)
-    return results
+                seconds[name].append(result)
+    return seconds
 
 
 def time_digits_cohort(bench: Bench) -> list[Entry]:
     """A cohort of eight over the same eight one after another, from call to return.
 
-    The eight may use one thread or all threads for their block; the better way counts.
+    One after another, each may use one thread or all threads; the better way counts.
     """
-    runs, epochs = 8, bench.sizes.epochs["digits"]
-    timed = partial(bench.time, DIGITS_LIMIT, warm_up=0, to_the_end=True)
-
-    def one_by_one(threads: int) -> float:
-        return sum(timed(1, first=run, threads_per_block=threads).whole_seconds for run in range(runs))
-
-    cohorts: list[Timing] = []
+    runs, entries = 8, []
+    timed = partial(bench.train, DIGITS, warm_up=0, to_the_end=True)
 
     def cohort() -> float:
-        cohorts.append(timed(runs))
-        return cohorts[-1].whole_seconds
+        entry, whole = timed(runs)
+        entries.append(entry)
+        return whole
+
+    def one_by_one(threads: int) -> float:
+        return sum(timed(1, first=run, threads_per_block=threads)[1] for run in range(runs))
 
     ways = {"cohort": cohort, "one after another, one thread each": lambda: one_by_one(1)}
     if bench.threads > 1:
         ways["one after another, all threads in one block"] = lambda: one_by_one(bench.threads)
     seconds = alternate(ways, bench.sizes.repeats)
     medians = {name: median(values) for name, values in seconds.items()}
-    together = medians.pop("cohort")
-    ratio = together / min(medians.values())
-    return [
-        _ratio_row(
-            "digits-cohort", cohorts[-1].entry, ratio, together / runs / epochs, seconds, bench.threads
-        )
-    ]
+    ratio = medians["cohort"] / min(value for name, value in medians.items() if name != "cohort")
+    facts = {"ratio": ratio, "threads": bench.threads, "medians_of": medians, "seconds_of": seconds}
+    return [{"row": "digits-cohort", **entries[-1], **facts}]
 
 
 def time_digits_step(bench: Bench) -> list[Entry]:
     """An epoch of LIMIT over an epoch of cross-entropy, one run and one thread."""
-    ways = {
-        "limit": lambda: bench.time(DIGITS_LIMIT, 1, threads=1, to_the_end=True),
-        "ce": lambda: bench.time(DIGITS_CE, 1, threads=1, to_the_end=True),
-    }
-    timings: dict[str, list[Timing]] = alternate(ways, bench.sizes.repeats)
-    seconds = {name: [s for each in found for s in each.counted] for name, found in timings.items()}
-    limit, ce = median(seconds["limit"]), median(seconds["ce"])
-    return [_ratio_row("digits-step", timings["limit"][-1].entry, limit / ce, limit, seconds, 1)]
+    entries: dict[str, Entry] = {}
 
+    def epoch(name: str, work: Workload) -> float:
+        entries[name] = bench.train(work, 1, threads=1, to_the_end=True)[0]
+        return float(entries[name]["seconds"])
 
-def _ratio_row(
-    name: str, entry: Entry, ratio: float, each: float, seconds: dict[str, list[float]], threads: int
-) -> Entry:
-    return {
-        "row": name,
-        **entry,
-        **rates(each, entry["operations"], entry["bytes"]),
-        "ratio": ratio,
-        "repeats": len(next(iter(seconds.values()))),
-        "threads": threads,
-        "seconds_of": seconds,
-        "medians_of": {way: median(values) for way, values in seconds.items()},
-    }
-
-
-def time_set_up(bench: Bench) -> list[Entry]:
-    """From the start of a process until its training runs: the end of the first epoch, less an epoch.
-
-    A new process twice: with empty caches of compiled kernels, then with those that it left.
-    """
-    reset_memory(bench.device)  # the other process may need it
-    entries = []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        caches = {name: str(Path(folder, name)) for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        job: dict[str, Any] = {"work": bench.small.data, "examples": bench.sizes.examples}
-        job |= {"device": str(bench.device), "precision": bench.precision}
-        job |= {"kernels": bench.kernels, "graphs": bench.graphs}
-        child = "import sys; from benchmarks.speed import run_set_up; run_set_up(sys.argv[1])"
-        for state in ("cold", "warm"):
-            started = time.perf_counter()
-            with subprocess.Popen(
-                [sys.executable, "-c", child, json.dumps(job)],
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, **caches, "PYTHONPATH": path},
-            ) as process:
-                assert process.stdout is not None
-                lines = [(time.perf_counter() - started, line.strip()) for line in process.stdout]
-            if process.returncode:
-                raise RuntimeError(f"the process for set-up ended with {process.returncode}")
-            ends = [seconds for seconds, line in lines if line == "epoch"]
-            entries.append(
-                {
-                    "row": f"set-up-{state}",
-                    "set_up_seconds": ends[0] - median(after - before for before, after in pairwise(ends)),
-                    "epoch_ends": ends,
-                    "k": 1,
-                    "batch": bench.small.batch_size,
-                    "network": bench.small.network,
-                    "method": bench.small.method,
-                    "repeats": 1,
-                    **json.loads(lines[-1][1]),
-                }
-            )
-    return entries
-
-
-def run_set_up(text: str) -> None:
-    """The process whose set-up is timed: prints 'epoch' after every epoch, and its last line is JSON."""
-    job = json.loads(text)
-    work = MNIST if job["work"] == "mnist" else DIGITS_LIMIT
-    data = random_data(work.data, job["examples"].get(work.data, 0), job["examples"]["test"])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", Notice)
-        (run,) = train(
-            work.specs(1, 3, precision=job["precision"]),
-            data,
-            device=job["device"],
-            kernels=job["kernels"],
-            graphs=job["graphs"],
-            progress=lambda news: None if news.record is None else print("epoch", flush=True),
-        )
-    print(json.dumps({"n": run.metrics["train_examples"], "notices": [str(each.message) for each in caught]}))
+    ways = {"limit": partial(epoch, "limit", DIGITS), "ce": partial(epoch, "ce", DIGITS_CE)}
+    seconds = alternate(ways, bench.sizes.repeats)
+    medians = {name: median(values) for name, values in seconds.items()}
+    facts = {"ratio": medians["limit"] / medians["ce"], "medians_of": medians, "seconds_of": seconds}
+    return [{"row": "digits-step", **entries["limit"], **facts, "threads": 1}]
 
 
 ROWS: dict[str, Callable[[Bench], list[Entry]]] = {
     "mnist-cohort": time_mnist_cohort,
-    "mnist-one": partial(time_one, MNIST, "mnist-one"),
-    "cifar-limit": partial(time_one, CIFAR_LIMIT, "cifar-limit"),
-    "cifar-ce": partial(time_one, CIFAR_CE, "cifar-ce"),
+    **{name: partial(time_one, name) for name in ALONE},
     "digits-cohort": time_digits_cohort,
     "digits-step": time_digits_step,
-    "set-up": time_set_up,
 }
 USUAL_ROWS = {
-    "cuda": ["mnist-cohort", "mnist-one", "cifar-limit", "cifar-ce", "set-up"],
-    "cpu": ["digits-cohort", "digits-step", "set-up"],
+    "cuda": ["mnist-cohort", "mnist-one", "cifar-limit", "cifar-ce"],
+    "cpu": ["digits-cohort", "digits-step"],
 }
 
 
 def time_point(sweep: str, runs: int, train_size: int | None, bench: Bench) -> list[Entry]:
     """A point of a sweep over K or n."""
-    return [{"sweep": sweep, **bench.time(bench.small, runs, train_size=train_size).entry}]
+    return [{"sweep": sweep, **bench.train(bench.small, runs, train_size=train_size)[0]}]
 
 
-def plan(rows: Sequence[str], sweep: str | None, bench: Bench) -> list[tuple[Entry, Any]]:
+def stages(rows: Sequence[str], sweep: str | None, bench: Bench) -> list[tuple[Entry, Any]]:
     """What names each measurement, and the function that makes it."""
-    stages: list[tuple[Entry, Any]] = [({"row": name}, ROWS[name]) for name in rows]
+    found: list[tuple[Entry, Any]] = [({"row": name}, ROWS[name]) for name in rows]
     points: list[tuple[str, int, int | None]] = []
     if sweep in ("k", "all"):
         points += [("k", runs, None) for runs in bench.sizes.sweep_k]
     if sweep in ("n", "all"):
         points += [("n", runs, n) for runs in (1, max(bench.sizes.cohorts)) for n in bench.sizes.sweep_n]
     for name, runs, n in points:
-        stages.append(({"sweep": name, "k": runs, "n": n}, partial(time_point, name, runs, n)))
-    return stages
+        found.append(({"sweep": name, "k": runs, "n": n}, partial(time_point, name, runs, n)))
+    return found
 
 
-def measure(
-    bench: Bench,
-    rows: Sequence[str],
-    sweep: str | None,
-    out: Path,
-    *,
-    quick: bool,
-    log: Callable[[str], None],
-) -> Content:
+def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path, *, quick: bool) -> Content:
     """Measure everything asked for. The file is rewritten after every measurement.
 
     A measurement that fails becomes an entry with `failure`, and the others go on.
     """
-    content: Content = {"kind": SPEED, "schema": SCHEMA, "date": now(), **environment(bench.device)}
+    content: Content = {"kind": SPEED, "schema": SCHEMA, **environment(bench.device)}
     content |= {"device_type": bench.device.type, "threads": bench.threads, "quick": quick}
     content |= {"precision": bench.computed_in, "kernels": bench.kernels, "graphs": bench.graphs}
-    content |= {"finished": False, "ceilings": None, "rows": [], "points": []}
-    log("ceilings")
-    content["ceilings"] = measure_ceilings(bench.device, bench.threads, quick=quick)
-    for name, stage in plan(rows, sweep, bench):
-        log(", ".join(f"{key} {value}" for key, value in name.items() if value is not None))
+    ceilings = measure_ceilings(bench.device, bench.threads, quick=quick)
+    content |= {"finished": False, "ceilings": ceilings, "rows": [], "points": []}
+    for name, stage in stages(rows, sweep, bench):
+        print(f"speed: {name}", file=sys.stderr, flush=True)
         try:
             entries = stage(bench)
-        except (
-            RuntimeError
-        ) as error:  # out of memory, a kernel that does not compile, a loss that is not finite
-            entries = [{**name, "failure": str(error).strip().split("\n")[0], "notices": []}]
+        except RuntimeError as error:  # out of memory, a kernel that does not compile, a loss that is NaN
+            entries = [{**name, "failure": str(error).strip().split("\n")[0]}]
         for entry in entries:
             if "tflop_per_s" in entry and not (quick and bench.device.type == "cpu"):
-                entry["share_of_tflop"] = entry["tflop_per_s"] / content["ceilings"]["tflop_per_s"]
-                entry["share_of_gb"] = entry["gb_per_s"] / content["ceilings"]["gb_per_s"]
-            if "row" in entry and "failure" not in entry:
-                meant_for = "cpu" if entry["row"].startswith("digits") else "cuda"
-                known = not quick and bench.device.type == meant_for
-                entry["author"], entry["aim"] = TARGETS[entry["row"]] if known else (None, None)
+                entry["share_of_tflop"] = entry["tflop_per_s"] / ceilings["tflop_per_s"]
+                entry["share_of_gb"] = entry["gb_per_s"] / ceilings["gb_per_s"]
+            target_device = "cpu" if entry.get("row", "").startswith("digits") else "cuda"
+            if entry.get("row") in TARGETS and not quick and bench.device.type == target_device:
+                entry["author"], entry["aim"] = TARGETS[entry["row"]]
         content["rows" if "row" in name else "points"] += entries
         write_json(out, content)
     content["finished"] = True
@@ -561,8 +413,6 @@ def main(
     kernels: Annotated[str, typer.Option(help="Our own GPU kernels: auto, on or off.")] = "auto",
     graphs: Annotated[str, typer.Option(help="CUDA graphs: auto, on or off.")] = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: shows that it works.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> None:
     """Measure how fast this machine trains, and how close that is to what its hardware allows."""
     where = find_device(device)
@@ -576,21 +426,11 @@ def main(
             raise InputError(f"row '{name}' compares ways to use the cores of a CPU: add --device cpu.")
     if sweep not in (None, "k", "n", "all"):
         raise unknown("sweep", sweep, ["k", "n", "all"])
-    if not chosen and sweep is None:
-        raise InputError("there is nothing to measure: name a row or add --sweep.")
-    check_target(out, SPEED, quick=quick)
+    if quick and out.exists() and not read_results(out, (SPEED,))["quick"]:
+        raise InputError(f"{out} has a full measurement: choose another file with --out.")
+    make_folder(out.parent)
     bench = Bench(where, SIZES[where.type, quick], available_cores(), precision, kernels, graphs)
-    started = time.monotonic()
-
-    def log(text: str) -> None:
-        if not quiet:
-            print(f"speed: {text} ({time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True)
-
-    content = measure(bench, chosen, sweep, out, quick=quick, log=log)
-    if as_json:
-        print(json.dumps(content, indent=2))
-    else:
-        print_results(content)
-        print(f"Results are in {out}")
+    content = measure(bench, chosen, sweep, out, quick=quick)
+    print_results(content)
     if any("failure" in entry for entry in [*content["rows"], *content["points"]]):
         raise typer.Exit(1)

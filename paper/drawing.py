@@ -146,8 +146,11 @@ def _side_charts(rows: pd.DataFrame, style: Style, whose: str = "") -> list[str]
         (1, "test accuracy, clean labels", None),
     ):
         lines = [Line(points=_smoothed(parse_curves(row.values)[number]), **style(row)) for row in shown]
-        labels = {"title": f"{whose}{label}, per epoch", "x_label": "epoch", "y_label": f"{whose}{label}"}
-        charts.append(line_chart(lines, **labels, reference=reference, standalone=True))
+        title, y_label = f"{whose}{label}, per epoch", f"{whose}{label}"
+        chart = line_chart(
+            lines, title=title, x_label="epoch", y_label=y_label, reference=reference, standalone=True
+        )
+        charts.append(chart)
     return charts
 
 

@@ -188,11 +188,11 @@ def least_agreeing(cell: Cell, seeds: int) -> float:
     return accuracy - 2 * std * sqrt(1 / PAPER_SEEDS + 1 / seeds) - MARGIN
 
 
-def all_results(out: Path) -> pd.DataFrame:
-    """Every cell of the paper that has rows in `out`, one line each, as `cell_result` describes it."""
+def all_results(out: Path) -> list[dict[str, Any]]:
+    """Every cell of the paper that has rows in `out`, as `cell_result` describes it."""
     found = []
     for table, cells in TABLES.items():
         rows = read_rows(rows_path(out, table))
         results = [cell_result(cell, rows, protocol_for(table)) for cell in cells]
         found += [{"data": table, **result} for result in results if result is not None]
-    return pd.DataFrame(found)
+    return found

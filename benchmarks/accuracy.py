@@ -1,0 +1,73 @@
+"""Accuracy of the fast path of a GPU against plain float32 training, and of all methods on one problem."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.results import RESULTS, environment
+from noiselimit.data.catalogue import load_data
+from noiselimit.engine.backend import find_device
+from noiselimit.files import write_json
+from noiselimit.runs.spec import grid
+from noiselimit.training import train
+
+PATHS = {
+    "plain": {"precision": "float32", "kernels": "off", "graphs": "off"},
+    "fast": {"precision": "bfloat16", "kernels": "auto", "graphs": "auto"},
+    "fast, float32": {"precision": "float32", "kernels": "auto", "graphs": "auto"},
+}
+
+
+def precision(
+    out: Annotated[Path, typer.Option(help="JSON file to write.")] = RESULTS / "precision.json",
+    data: Annotated[str, typer.Option(help="Data set.")] = "mnist",
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many.", min=2)] = 12,
+    epochs: Annotated[int, typer.Option(help="Of each run.", min=1)] = 30,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Compare the results of the fast path with those of plain float32 training, 80 % of the labels wrong."""
+    where, examples, rows = find_device(device), load_data(data, data_dir), []
+    settings: list[dict[str, Any]] = [
+        {"method": "ce"},
+        {"method": "limit-g", "beta": 100},
+        {"method": "limit-l", "beta": 10},
+    ]
+    common = {"noise": "uniform:0.8", "seed": list(range(seeds)), "epochs": epochs}
+    for path, way in PATHS.items():
+        for setting in settings:
+            specs = grid(**setting, **common, precision=way["precision"])
+            runs = train(specs, examples, device=where, kernels=way["kernels"], graphs=way["graphs"])
+            found = {name: [run.metrics[name] for run in runs] for name in ("test_accuracy", "gap_auc")}
+            facts = {"method": setting["method"], "beta": setting.get("beta"), "path": path}
+            rows.append({**facts, "precision": way["precision"], "seeds": common["seed"], **found})
+    facts = {"epochs": epochs, "noise": "uniform:0.8", "data": data, "quick": False}
+    write_json(out, {**environment(where), **facts, "rows": rows})
+
+
+def methods(
+    out: Annotated[Path, typer.Option(help="JSON file to write.")] = RESULTS / "methods.json",
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Train every method on MNIST, half of the labels wrong, with the settings in results/methods.json."""
+    content = json.loads((RESULTS / "methods.json").read_text("utf-8"))
+    settings = {run["method"]: run["setting"] for run in content["runs"]}
+    specs = [
+        spec
+        for method, setting in settings.items()
+        for spec in grid(method=method, seed=content["seeds"], **setting, **content["problem"])
+    ]
+    rows = [
+        {
+            "method": run.spec.method,
+            "setting": settings[run.spec.method],
+            "seed": run.spec.seed,
+            **{name: run.metrics[name] for name in ("test_accuracy", "last_test_accuracy", "gap_auc")},
+        }
+        for run in train(specs, load_data("mnist", data_dir), device=device)
+    ]
+    problem = {name: content[name] for name in ("problem", "seeds", "epochs")}
+    write_json(out, {**environment(find_device(device)), **problem, "runs": rows})

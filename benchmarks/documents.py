@@ -1,0 +1,349 @@
+"""Draws the figures and fills in the tables of docs/benchmarks from the files in results/.
+
+A table is between <!-- NAME --> and <!-- /NAME --> in a page. Sentences are written by people.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from benchmarks.results import RESULTS, ROOT, detection_table, read_results
+from noiselimit.files import make_folder
+from noiselimit.report.charts import Line, line_chart
+from paper.drawing import draw_fano
+from paper.figures import FIGURES, draw
+from paper.protocol import Cell
+from paper.tables import PAPER, all_results, least_agreeing
+
+DOCS = ROOT / "docs"
+NAMES = {
+    "ce": "CE",
+    "ce-gn": "CE + GN",
+    "ce-ln": "CE + LN",
+    "mae": "MAE",
+    "fw": "FW",
+    "dmi": "DMI",
+    "soft-penalty": "soft penalty",
+    "limit-g+s": "LIMIT-G + S",
+    "limit-l+s": "LIMIT-L + S",
+    "limit-g": "LIMIT-G − S",
+    "limit-l": "LIMIT-L − S",
+    "limit-g+init": "LIMIT-G + init",
+    "limit-l+init": "LIMIT-L + init",
+}
+"""Method → its name in the paper."""
+HEAD = {
+    "MNIST, 50 %": ("mnist", "uniform:0.5/48000"),
+    "MNIST, 80 %": ("mnist", "uniform:0.8/48000"),
+    "CIFAR-10, 40 %": ("cifar10", "uniform:0.4/40000"),
+    "CIFAR-10, 40 % pair": ("cifar10", "pair:0.4/40000"),
+}
+PEERS = {
+    "cleanlab-self-confidence-last": "cleanlab",
+    "cleanlab-normalized-margin-last": "cleanlab, margin",
+    "cleanlab-self-confidence-stopped": "cleanlab, stopped",
+    "cleanlab-normalized-margin-stopped": "cleanlab, margin, stopped",
+    "aum-last": "AUM",
+    "aum-stopped": "AUM, stopped",
+    "ce-loss-last": "CE loss",
+    "ce-loss-stopped": "CE loss, stopped",
+}
+WORK = {
+    "mnist-cohort": "MNIST CNN, LIMIT-L, cohort",
+    "mnist-one": "MNIST CNN, LIMIT-L, one run",
+    "cifar-limit": "CIFAR-10, two ResNet-34, LIMIT-L, one run",
+    "cifar-ce": "CIFAR-10, ResNet-34, CE, one run",
+}
+STEPS = ("float32, torch's kernels, no CUDA graphs", "+ bfloat16", "+ CUDA graphs", "+ our kernels")
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table whose columns after the first are aligned right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def read(name: str) -> dict[str, Any]:
+    """A JSON file in results/."""
+    return dict(json.loads((RESULTS / name).read_text("utf-8")))
+
+
+def spread(values: Sequence[float], digits: int, scale: float = 1.0) -> str:
+    """Mean ± standard deviation."""
+    return f"{scale * fmean(values):.{digits}f} ± {scale * stdev(values):.{digits}f}"
+
+
+@cache
+def paper_cells() -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Our result for each cell of the paper that was run, by data, problem and method."""
+    found = all_results(RESULTS / "reproduce")
+    return {(each["data"], each["problem"], each["method"]): each for each in found}
+
+
+def save_cells() -> None:
+    """Write one line per cell to results/reproduce/cells.csv."""
+    cells = pd.DataFrame(list(paper_cells().values()))
+    lines = cells.assign(seeds=cells["seeds"].map(len), epochs_run=cells["epochs_run"].map(max))
+    lines = lines.drop(columns=["epochs_allowed", "failed_runs"])
+    lines.to_csv(RESULTS / "reproduce" / "cells.csv", index=False, float_format="%.6g")
+
+
+def head_table() -> str:
+    """All methods on the four main problems, ours above the paper's."""
+    cells, rows = paper_cells(), []
+    printed = {(cell.data, cell.problem, cell.method): value for cell, value in PAPER.items()}
+    for method in ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init"):
+        row = [NAMES[method]]
+        for data, problem in HEAD.values():
+            key = data, problem, method
+            paper = "" if key not in printed else f"{printed[key][0]:.1f} ± {printed[key][1]:.1f}"
+            ours = "not run" if paper else ""
+            if one := cells.get(key):
+                mark = "†" if one["std_by"] == "bootstrap" else ""
+                ours = f"**{one['accuracy']:.1f}** ± {one['std']:.1f}{mark}"
+            row.append(f"{ours}<br>{paper}" if paper else "")
+        rows.append(row)
+    return markdown(["method", *HEAD], rows)
+
+
+def mnist_table() -> str:
+    """Accuracy and difference from the paper's of all 132 cells."""
+    cells, rows = paper_cells(), []
+    problems = list(dict.fromkeys(problem for data, problem, _ in cells if data == "mnist"))
+    for method, name in NAMES.items():
+        row = [name]
+        for problem in problems:
+            if one := cells.get(("mnist", problem, method)):
+                marks = ("†" if one["std_by"] == "bootstrap" else "") + ("" if one["meets"] else "↓")
+                difference = round(one["difference"], 1) + 0.0  # no −0.0
+                row.append(f"{one['accuracy']:.1f}{marks}<br>{difference:+.1f}".replace("-", "−"))
+        rows += [row] if len(row) > 1 else []
+    names = [problem.removeprefix("uniform:").removesuffix("000").replace("/", ", ") for problem in problems]
+    return markdown(["p, n", *(f"{name}k" for name in names)], rows)
+
+
+def batches_table() -> str:
+    """Test accuracy by batch size, beside the paper's."""
+    content, rows = read("causes.json"), []
+    runs = pd.DataFrame(content["batches"]["runs"] + content["controls"]["runs"])
+    for key in dict.fromkeys(zip(runs["method"], runs["noise"], runs["n"], strict=True)):
+        method, noise, n = key
+        own = runs[(runs["method"] == method) & (runs["noise"] == noise) & (runs["n"] == n)]
+        cell = Cell("mnist", "uniform", float(noise.split(":")[1]), int(n), method)
+        row = [f"{NAMES[method]}, p = {cell.p}, n = {n:,}"]
+        for _, sized in own.groupby("batch_size"):
+            chosen = sized.groupby("value")["validation_accuracy"].mean().idxmax()
+            accuracies = sized.loc[sized["value"] == chosen, "test_accuracy"].tolist()
+            mark = "↓" if 100 * fmean(accuracies) < least_agreeing(cell, len(accuracies)) else ""
+            row.append(f"{spread(accuracies, 1, 100)}{mark}")
+        accuracy, deviation = PAPER[cell]
+        rows.append([*row, f"{accuracy:.1f} ± {deviation:.1f}"])
+    return markdown(["cell", "64", "128", "256", "paper"], rows)
+
+
+def changes_table() -> str:
+    """LIMIT-L − S with p = 0.89 and n = 48,000, one thing changed; means over β and three seeds."""
+    content = read("causes.json")
+    names = {"patience": "no early stopping", "schedule": "cosine learning rate"}
+    rows = []
+    for part, name in names.items():
+        runs = pd.DataFrame(content[part]["runs"])
+        means = runs.groupby("value")[["validation_accuracy", "test_accuracy"]].mean()
+        chosen = means.sort_values("validation_accuracy")["test_accuracy"].iloc[-1]
+        cells = [runs["test_accuracy"].mean(), chosen, means["test_accuracy"].max()]
+        rows.append([name, *(f"{100 * value:.1f}" for value in cells)])
+    return markdown(["change", "mean over β", "β chosen by validation", "best β"], rows)
+
+
+def speed_rows_table() -> str:
+    """Seconds per run and epoch on an H200."""
+    rows = []
+    for row in read("bench-h200.json")["rows"]:
+        if row["row"] in WORK:
+            author = "–" if row["author"] is None else f"{row['author']} s"
+            faster = "–" if row["author"] is None else f"{row['author'] / row['seconds']:.3g} ×"
+            shares = [f"{100 * row[name]:.0f} %" for name in ("share_of_tflop", "share_of_gb")]
+            measured = [f"{row['aim']} s", f"**{row['seconds']:.3g} s**"]
+            rows.append([WORK[row["row"]], row["k"], f"{row['n']:,}", author, *measured, faster, *shares])
+    header = "work,K,n,author's code,target,measured,faster,of arithmetic,of memory"
+    return markdown(header.split(","), rows)
+
+
+def steps_table() -> str:
+    """What each part of the fast path brings."""
+    rows, before = [], dict.fromkeys(WORK, 0.0)
+    for number, name in enumerate(STEPS, 1):
+        seconds = {row["row"]: row["seconds"] for row in read(f"bench-steps-{number}.json")["rows"]}
+        gains = [f" ({before[work] / seconds[work]:.2g} ×)" if before[work] else "" for work in WORK]
+        rows.append([name, *(f"{seconds[work]:.3g} s{gain}" for work, gain in zip(WORK, gains, strict=True))])
+        before = seconds
+    return markdown(["", *WORK.values()], rows)
+
+
+def precision_table() -> str:
+    """Results of the fast path less those of the plain one, seed by seed."""
+    runs = {(row["path"], row["method"]): row for row in read("precision.json")["rows"]}
+    rows = []
+    for (path, method), row in runs.items():
+        cells = []
+        for name, scale, digits in (("test_accuracy", 100, 2), ("gap_auc", 1, 4)):
+            values, plain = (np.array(each[name]) for each in (row, runs["plain", method]))
+            paired = scale * (values - plain)
+            error = paired.std(ddof=1) / len(paired) ** 0.5
+            mean = spread(values.tolist(), digits, scale)
+            cells += [
+                mean,
+                ""
+                if path == "plain"
+                else f"{paired.mean():+.{digits}f} ± {error:.{digits}f}".replace("-", "−"),
+            ]
+        rows.append([f"{path}, {method}", *cells])
+    return markdown(["path and method", "test accuracy, %", "− plain", "gap AUC", "− plain"], rows)
+
+
+def _detection() -> pd.DataFrame:
+    files = ("cifar10n", "digits", "mnist", "other")
+    return pd.concat([detection_table(read_results(RESULTS / f"detection-{name}.json")) for name in files])
+
+
+def detection_rows_table() -> str:
+    """The audit, `--fast` and the best peer on every problem with wrong labels."""
+    rows = []
+    for (data, noise), own in _detection().groupby(["data", "noise"], sort=False):
+        if noise == "none":
+            continue
+        by_method = own.groupby("method")
+        row = [f"{data}, {noise}", f"{100 * own['wrong'].mean():.0f} %"]
+        for measure in ("auroc", "auprc", "f1"):
+            ours = ["ours-default", *(["ours-fast"] if measure == "auroc" else [])]
+            means = {str(name): mean for name, mean in by_method[measure].mean().items()}
+            peer = max(
+                (name for name in PEERS if measure != "f1" or "cleanlab" in name), key=means.__getitem__
+            )
+            for method in (*ours, peer):
+                text = f"{means[method]:.3f}"
+                if measure == "auroc":
+                    text = spread(by_method.get_group(method)[measure].tolist(), 4)
+                text = f"**{text}**" if means[method] == max(means[name] for name in (*ours, peer)) else text
+                row.append(f"{text} ({PEERS[peer]})" if method == peer and measure == "auroc" else text)
+        seconds = by_method["seconds"].mean()
+        row.append(f"{seconds['ours-default'] / seconds['cleanlab-self-confidence-last']:.2f}")
+        rows.append(row)
+    header = "data and noise,wrong,AUROC: audit,`--fast`,best peer,AUPRC: audit,peer,F1: audit,cleanlab,time"
+    return markdown(header.split(","), rows)
+
+
+def clean_table() -> str:
+    """How many labels are flagged if none was made wrong."""
+    shown = {"cleanlab-self-confidence-last": "cleanlab", "ours-default": "audit", "ours-fast": "`--fast`"}
+    rows = []
+    for data, own in _detection().query("noise == 'none'").groupby("data", sort=False):
+        flagged = own.groupby("method")["flagged"].mean()
+        rows.append([data, *(f"{100 * flagged[name]:.2f} %" for name in shown)])
+    return markdown(["data", *shown.values()], rows)
+
+
+def scale_table() -> str:
+    """Time and memory of large audits."""
+    rows = [
+        [
+            f"{row['rows']:,} × {row['features']} numbers, {row['classes']:,} classes",
+            f"{row['processor_seconds']:,.0f} s",
+            f"{row['peak_memory_mib'] / 1024:.1f} GiB",
+            f"{row['auroc']:.4f}",
+            f"{100 * row['wrong']:.1f} %",
+            f"{100 * row['flagged']:.1f} %",
+        ]
+        for row in read("audit-scale.json")["rows"]
+    ]
+    return markdown(["data", "processor time", "peak memory", "AUROC", "wrong", "flagged"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "paper-head": head_table,
+    "paper-mnist": mnist_table,
+    "paper-batches": batches_table,
+    "paper-changes": changes_table,
+    "speed": speed_rows_table,
+    "speed-steps": steps_table,
+    "speed-precision": precision_table,
+    "detection": detection_rows_table,
+    "detection-clean": clean_table,
+    "detection-scale": scale_table,
+}
+
+
+def draw_speed(x: str, y: str, sweep: str, scale: float, title: str, x_label: str, y_label: str) -> str:
+    """A chart of a sweep of bench-h200.json, both axes logarithmic."""
+    points = pd.DataFrame(read("bench-h200.json")["points"]).query("sweep == @sweep")
+    lines = [
+        Line(f"K = {k}" if sweep == "n" else "", list(zip(own[x], own[y] * scale, strict=True)), "chosen")
+        for k, own in (points.groupby("k") if sweep == "n" else [(0, points)])
+    ]
+    values = points[y] * scale
+    return line_chart(
+        lines,
+        title=title,
+        x_label=x_label,
+        y_label=y_label,
+        y_span=(10 ** np.floor(np.log10(values.min())), 10 ** np.ceil(np.log10(values.max()))),
+        y_format=lambda value: f"{value:g}",
+        x_ticks=sorted(set(points[x])),
+        log=True,
+        standalone=True,
+    )
+
+
+def figures() -> dict[Path, str]:
+    """Path → SVG, apart from the paper's own figures."""
+    seconds, place = "seconds per run and epoch", DOCS / "benchmarks"
+    k, n = f"{seconds}, by cohort size", f"{seconds}, by training examples"
+    return {
+        DOCS / "fano.svg": draw_fano(pd.DataFrame()),
+        place / "speed-k.svg": draw_speed("k", "seconds", "k", 1, k, "K: runs in the cohort", seconds),
+        place / "speed-n.svg": draw_speed("n", "seconds", "n", 1, n, "training examples", seconds),
+        place / "speed-memory.svg": draw_speed(
+            "k", "peak_memory", "k", 2.0**-30, "peak memory by cohort size", "K: runs in the cohort", "GiB"
+        ),
+    }
+
+
+def filled(page: str) -> str:
+    """The page with its tables as they follow from results/."""
+
+    def table(found: re.Match[str]) -> str:
+        return f"<!-- {found[1]} -->\n{TABLES[found[1]]()}\n<!-- /{found[1]} -->"
+
+    return re.sub(r"<!-- ([\w-]+) -->\n.*?<!-- /\1 -->", table, page, flags=re.DOTALL)
+
+
+def main(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if pages differ.")] = False,
+) -> None:
+    """Draw every figure and fill in every table that the documents show, from the files in results/."""
+    make_folder(DOCS / "benchmarks")
+    differ = []
+    for page in sorted((DOCS / "benchmarks").glob("*.md")):
+        text = page.read_text("utf-8")
+        if filled(text) != text:
+            differ.append(page.name)
+            if not check:
+                page.write_text(filled(text), "utf-8")
+    if check and differ:
+        raise typer.Exit(1)
+    if not check:
+        save_cells()
+        for path, picture in figures().items():
+            path.write_text(picture, "utf-8")
+        for figure in FIGURES.values():
+            if figure.name != "fano":
+                draw(figure, RESULTS / "reproduce")
+    print(f"tables changed: {', '.join(differ) or 'none'}")

@@ -1,0 +1,103 @@
+"""Seconds and memory of a whole audit of many rows, and of many classes."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import torch
+import typer
+from sklearn.metrics import roc_auc_score
+
+from benchmarks.results import RESULTS, environment
+from noiselimit.files import write_json
+from noiselimit.machine import available_cores
+
+WRONG = 0.2
+
+
+@dataclass(frozen=True)
+class Clouds:
+    """Gaussian clouds, a fifth of whose labels are wrong."""
+
+    rows: int
+    features: int
+    classes: int
+    spread: float
+    """Standard deviation of the clouds' centres, each cloud having 1."""
+    ending: str
+
+
+FULL = (Clouds(1_000_000, 50, 10, 0.5, ".parquet"), Clouds(100_000, 50, 1000, 1.0, ".npz"))
+QUICK = (Clouds(2_000, 5, 3, 0.5, ".parquet"),)
+
+
+def make_file(clouds: Clouds, path: Path) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Write the data; [rows] which labels are wrong, which is not in the file."""
+    generator = np.random.default_rng(0)
+    right = generator.integers(0, clouds.classes, clouds.rows)
+    centres = generator.normal(size=(clouds.classes, clouds.features)) * clouds.spread
+    inputs = generator.standard_normal((clouds.rows, clouds.features), dtype=np.float32)
+    inputs += centres.astype(np.float32)[right]
+    wrong = generator.random(clouds.rows) < WRONG
+    shift = generator.integers(1, clouds.classes, clouds.rows)
+    given = np.where(wrong, (right + shift) % clouds.classes, right)
+    if path.suffix == ".npz":
+        np.savez(path, X=inputs, y=given)
+    else:
+        frame = pd.DataFrame(inputs, columns=[f"x{number}" for number in range(clouds.features)])
+        frame.assign(label=given).to_parquet(path)
+    return np.asarray(wrong)
+
+
+def measure(clouds: Clouds, threads: int) -> dict[str, Any]:
+    """One audit with its defaults, in a process whose peak memory the system reports."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, out = Path(folder, f"data{clouds.ending}"), Path(folder, "audit")
+        wrong = make_file(clouds, data)
+        command = [sys.executable, "-m", "noiselimit", "audit", data, "--out", out, "--device", "cpu"]
+        command += ["--threads", str(threads), "--quiet", "--json"]
+        started = time.perf_counter()
+        with Path(folder, "answer.json").open("w+") as answer:
+            environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+            child = subprocess.Popen([str(part) for part in command], stdout=answer, env=environ)
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            seconds = time.perf_counter() - started
+            if child.returncode:
+                raise RuntimeError(f"the audit of {clouds} failed")
+            answer.seek(0)
+            runs = json.load(answer)["runs"]
+        table = pd.read_parquet(out / "label_issues.parquet")
+        flagged = table["is_label_issue"].to_numpy(bool)
+        return {
+            **asdict(clouds),
+            "file_mib": round(data.stat().st_size / 2**20, 1),
+            "seconds": round(seconds, 1),
+            "processor_seconds": round(used.ru_utime + used.ru_stime, 1),
+            "peak_memory_mib": round(used.ru_maxrss / 1024, 1),
+            "wrong": float(wrong.mean()),
+            "flagged": float(flagged.mean()),
+            "flagged_and_wrong": float((flagged & wrong).mean()),
+            "auroc": float(roc_auc_score(wrong, table["gap"])),
+            "runs": runs,
+        }
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="JSON file to write.")] = RESULTS / "audit-scale.json",
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: shows that it works.")] = False,
+) -> None:
+    """Measure the time and memory of audits of a million rows and of a thousand classes, on a CPU."""
+    threads = threads or available_cores()
+    rows = [measure(clouds, threads) for clouds in (QUICK if quick else FULL)]
+    write_json(out, {**environment(torch.device("cpu")), "threads": threads, "rows": rows})
+    print(pd.DataFrame(rows).drop(columns="runs").to_string(index=False))

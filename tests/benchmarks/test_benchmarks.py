@@ -1,0 +1,147 @@
+"""python -m benchmarks: tiny measurements work, committed results are read, documents show them."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks import documents
+from benchmarks.__main__ import main
+from benchmarks.ceilings import network_cost
+from benchmarks.peers import area_under_margin, fold_splits, loss, margin, normalized_margin, self_confidence
+from benchmarks.problems import MADE, Problem, load_problem
+from benchmarks.results import RESULTS, compare, detection_table, print_results, read_results
+from benchmarks.speed import epoch_seconds
+
+FILES = sorted(path.name for path in RESULTS.glob("*.json"))
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "detection" in capsys.readouterr().out
+
+
+def test_a_tiny_speed_measurement(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speed", "--quick", "--device", "cpu", "--rows", "digits-step", "--sweep", "k"]) == 0
+    content = read_results(Path("bench.json"))
+    assert (content["finished"], len(content["rows"]), len(content["points"])) == (True, 1, 2)
+    assert content["rows"][0]["ratio"] > 0
+    assert all(point["seconds"] > 0 and point["operations"] > 0 for point in content["points"])
+    assert main(["compare", "bench.json", "bench.json"]) == 0
+    assert "digits-step" in capsys.readouterr().out
+
+
+def test_a_tiny_detection_resumes(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["detection", "--quick", "--data", "wine", "--seed", "0", "--device", "cpu", "--threads", "1"]
+    assert main([*command, "--noise", "uniform:0.1"]) == 0
+    content = read_results(Path("detection.json"))
+    (row,) = content["rows"]
+    assert (row["n"], row["failures"]) == (150, {})
+    assert {"ours-default", "ours-fast", "aum-last", "ce-loss-stopped"} <= set(row["methods"])
+    assert all(0 <= figures["auroc"] <= 1 for figures in row["methods"].values())
+    assert main([*command, "--noise", "uniform:0.1,none"]) == 0
+    assert read_results(Path("detection.json"))["rows"][0] == row, "a row that is there is kept"
+    assert main([*command, "--epochs", "3"]) == 2, "measured with other epochs"
+
+
+def test_a_tiny_audit_of_scale() -> None:
+    assert main(["scale", "--quick", "--threads", "1", "--out", "scale.json"]) == 0
+    (row,) = json.loads(Path("scale.json").read_text("utf-8"))["rows"]
+    assert row["rows"] == 2000
+    assert row["peak_memory_mib"] > 0
+    assert 0 <= row["auroc"] <= 1
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_committed_results_parse(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    content = json.loads((RESULTS / name).read_text("utf-8"))
+    if "kind" in content:
+        assert content["finished"]
+        print_results(read_results(RESULTS / name))
+        table, notes = compare(content, content)
+        assert (table["ratio"].dropna() == 1).all()
+        assert not notes
+
+
+def test_the_audit_is_ahead_of_every_peer_where_nothing_was_selected() -> None:
+    table = detection_table(read_results(RESULTS / "detection-other.json"))
+    means = table.query("noise != 'none'").groupby(["data", "method"])["auroc"].mean().unstack()
+    assert (means["ours-default"] > means[list(documents.PEERS)].max(axis=1)).all()
+
+
+def test_documents_show_what_the_results_say() -> None:
+    pages = {page.name: page.read_text("utf-8") for page in (documents.DOCS / "benchmarks").glob("*.md")}
+    assert {"paper.md", "speed.md", "detection.md", "reliability.md"} == set(pages)
+    for name, text in pages.items():
+        assert documents.filled(text) == text, f"run python -m benchmarks figures: {name}"
+    shown = {name for text in pages.values() for name in re.findall(r"<!-- ([\w-]+) -->", text)}
+    assert shown == set(documents.TABLES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["speed", "--rows", "mnist"], "row"),
+        (["speed", "--sweep", "m"], "sweep"),
+        (["speed", "--precision", "float8"], "precision"),
+        (["detection", "--seed", "a"], "seed"),
+        (["detection", "--noise", "next:2"], "noise"),
+        (["compare", "nothing.json"], "nothing.json"),
+    ],
+)
+def test_bad_input(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert word in capsys.readouterr().err
+    assert not list(Path().iterdir())
+
+
+def test_a_full_measurement_is_not_overwritten_by_a_quick_one() -> None:
+    shutil.copy(RESULTS / "bench-cpu.json", "bench.json")
+    assert main(["speed", "--quick", "--device", "cpu"]) == 2
+
+
+def test_epochs_end_with_their_last_row() -> None:
+    assert epoch_seconds(10.0, {"a": [12.0, 13.0], "b": [12.5, 14.0]}) == [2.5, 1.5]
+    with pytest.raises(RuntimeError, match="parts"):
+        epoch_seconds(10.0, {"a": [12.0, 13.0], "b": [13.5, 14.0]})
+
+
+def test_the_operations_of_a_network() -> None:
+    cost = network_cost("mnist-cnn", (1, 28, 28), 10)
+    assert cost.parameters == 217_738
+    assert cost.training_operations == pytest.approx(7.3e6, rel=0.01)
+
+
+def test_scores_of_peers() -> None:
+    probabilities, given = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3]]), np.array([0, 2])
+    assert self_confidence(probabilities, given) == pytest.approx([-0.7, -0.3])
+    assert normalized_margin(probabilities, given) == pytest.approx([-0.75, -0.45])
+    assert loss(probabilities, given) == pytest.approx(-np.log([0.7, 0.3]))
+    assert margin(torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([1])).tolist() == [1.0]
+    assert area_under_margin(np.array([[1.0, 2.0], [3.0, 2.0]]), 1) == pytest.approx([-1.0, -2.0])
+
+
+def test_folds_hold_every_example_out() -> None:
+    labels = np.arange(23) % 3
+    splits = fold_splits(labels, 0)
+    assert set(np.concatenate([split.validation for split in splits])) == set(range(23))
+    assert all(not set(split.train) & set(split.validation) for split in splits)
+    assert len({(len(split.train), len(split.validation)) for split in splits}) == 1
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made_data_have_the_noise_that_was_asked_for(name: str) -> None:
+    problem = Problem(name, "uniform:0.1", seed=1)
+    first, second = load_problem(problem), load_problem(problem)
+    assert 0.03 < first.wrong.mean() < 0.2
+    assert (first.data.examples.labels == second.data.examples.labels).all()
+    assert not load_problem(Problem(name, "none", seed=1)).wrong.any()
