@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from noiselimit.errors import InputError, unknown
-from noiselimit.noise.base import Noise
+from noiselimit.noise.base import Noise, parse_number
 from noiselimit.noise.given import GivenNoise
 from noiselimit.noise.instance import InstanceNoise
 from noiselimit.noise.matrix import MatrixNoise
@@ -82,17 +82,13 @@ def noise_to_json(noise: Noise) -> str | dict[str, Any]:
 
 def noise_from_json(value: object) -> Noise:
     """Invert `noise_to_json`. It opens no file, whatever the value is."""
-    kind: object = None
-    parameter: object = None
+    parameter: object
     if isinstance(value, dict) and len(value) == 1:
         ((kind, parameter),) = value.items()
     elif isinstance(value, str):
-        kind, _, argument = value.partition(":")
-        try:
-            parameter = float(argument) if argument else None
-        except ValueError:
-            raise InputError(f"noise '{value}' has no number after the colon: correct the spec.") from None
-    if not isinstance(kind, str):
+        kind, _, text = value.partition(":")
+        parameter = parse_number(kind, text)
+    else:
         raise InputError(f"noise {value!r} is not valid: write none, uniform:P or {{'matrix': rows}}.")
     if kind not in NOISES:
         message = str(unknown("noise", kind, NOISES))

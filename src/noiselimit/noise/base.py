@@ -25,14 +25,14 @@ class Noise(ABC):
     """Its name on the command line and in a run's spec."""
 
     @classmethod
-    @abstractmethod
     def from_text(cls, text: str) -> Self:
-        """Create it from what follows the colon on the command line, such as 0.8; may be empty."""
+        """Create it from what follows the colon on the command line: by default a number or nothing."""
+        return cls.from_parameter(parse_number(cls.kind, text))
 
     @classmethod
-    @abstractmethod
     def from_parameter(cls, parameter: object) -> Self:
         """Invert `parameter`; the value comes from JSON and may be anything. Opens no file."""
+        return cls(parameter)  # type: ignore[call-arg]  # which checks it
 
     @property
     @abstractmethod
@@ -98,24 +98,17 @@ class ProbabilityNoise(Noise):
     def __post_init__(self) -> None:
         object.__setattr__(self, "probability", check_probability(self.kind, self.probability))
 
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        try:
-            return cls(float(text))
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                f"noise '{cls.kind}:{text}' has no number after the colon: write {cls.kind}:0.4."
-            ) from None
-
-    @classmethod
-    def from_parameter(cls, parameter: object) -> Self:
-        return cls(parameter)  # type: ignore[arg-type]  # checked on creation
-
     @property
     def parameter(self) -> float:
         return self.probability
+
+
+def parse_number(kind: str, text: str) -> float | None:
+    """Return the number after a noise's colon, or None if there is nothing."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise InputError(f"noise '{kind}:{text}' has no number after the colon: write {kind}:0.4.") from None
 
 
 def check_probability(what: str, value: object) -> float:

@@ -5,10 +5,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
-import numpy.typing as npt
 
 from noiselimit.data.npz import read_npy
 from noiselimit.errors import InputError
@@ -32,7 +31,7 @@ class MatrixNoise(ClassNoise):
     """
 
     kind: ClassVar[str] = "matrix"
-    rows: npt.ArrayLike
+    rows: Any
     source: str = field(default="the transition matrix", compare=False)
 
     def __post_init__(self) -> None:
@@ -45,16 +44,12 @@ class MatrixNoise(ClassNoise):
             raise InputError("noise 'matrix' needs a file: write matrix:FILE with a .npy or .csv file.")
         return cls(_read_rows(Path(text)), text)
 
-    @classmethod
-    def from_parameter(cls, parameter: object) -> Self:
-        return cls(parameter)  # type: ignore[arg-type]  # checked on creation
-
     @property
     def parameter(self) -> list[list[float]]:
-        return [list(row) for row in self._rows]
+        return [list(row) for row in self.rows]
 
     def transition(self, class_names: Sequence[str]) -> Matrix:
-        matrix: Matrix = np.array(self._rows)
+        matrix: Matrix = np.array(self.rows)
         classes = len(class_names)
         if len(matrix) != classes:
             raise InputError(
@@ -63,10 +58,6 @@ class MatrixNoise(ClassNoise):
             )
         matrix /= matrix.sum(axis=1, keepdims=True)
         return matrix
-
-    @property
-    def _rows(self) -> tuple[tuple[float, ...], ...]:
-        return cast(tuple[tuple[float, ...], ...], self.rows)
 
 
 def _check_rows(values: Any, source: str) -> tuple[tuple[float, ...], ...]:

@@ -19,10 +19,6 @@ class NoNoise(ClassNoise):
     kind: ClassVar[str] = "none"
 
     @classmethod
-    def from_text(cls, text: str) -> Self:
-        return cls.from_parameter(text or None)
-
-    @classmethod
     def from_parameter(cls, parameter: object) -> Self:
         if parameter is not None:
             raise InputError(f"noise 'none' takes no value, but got '{parameter}': write none or uniform:P.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class PairNoise(ClassNoise):
     """
 
     kind: ClassVar[str] = "pair"
-    pairs: Mapping[str, float] | Sequence[tuple[str, float]]
+    pairs: Any
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", _check_pairs(self.pairs))
@@ -57,7 +57,7 @@ class PairNoise(ClassNoise):
     @property
     def parameter(self) -> float | dict[str, Any]:
         """The one probability of CIFAR-10's four pairs, or every pair with its own."""
-        pairs = dict(self._pairs)
+        pairs = dict(self.pairs)
         shared = set(pairs.values())
         return shared.pop() if tuple(pairs) == CIFAR10_PAIRS and len(shared) == 1 else pairs
 
@@ -70,7 +70,7 @@ class PairNoise(ClassNoise):
                 f"classes, as in 'pair:{class_names[0]}>{class_names[1]}:0.4'."
             )
         matrix = np.zeros((len(class_names), len(class_names)))
-        for text, probability in self._pairs:
+        for text, probability in self.pairs:
             matrix[_find_classes(text, class_names)] += probability
         leaving = matrix.sum(axis=1)
         if leaving.max() > 1 + ROUNDING:
@@ -81,10 +81,6 @@ class PairNoise(ClassNoise):
             )
         np.fill_diagonal(matrix, np.maximum(1 - leaving, 0))
         return matrix
-
-    @property
-    def _pairs(self) -> tuple[tuple[str, float], ...]:
-        return cast(tuple[tuple[str, float], ...], self.pairs)
 
 
 def _check_pairs(values: Any) -> tuple[tuple[str, float], ...]:
