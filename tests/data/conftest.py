@@ -1,7 +1,9 @@
-"""Writing data files, which only tests need to do, and a server on this machine to fetch them from."""
+"""Writers of data files, and a file server on this machine."""
 
 import gzip
+import io
 import struct
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -62,6 +64,23 @@ def write_cifar10() -> Callable[[Path], tuple[np.ndarray, np.ndarray]]:
         return pictures[:60], labels[:60]
 
     return write
+
+
+@pytest.fixture(scope="session")
+def tar_gz() -> Callable[[dict[str, bytes | tarfile.TarInfo]], bytes]:
+    """A .tar.gz archive of these members: contents, or entries of other kinds."""
+
+    def make(members: dict[str, bytes | tarfile.TarInfo]) -> bytes:
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+            for name, content in members.items():
+                member = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
+                if isinstance(content, bytes):
+                    member.size = len(content)
+                archive.addfile(member, io.BytesIO(content) if isinstance(content, bytes) else None)
+        return stream.getvalue()
+
+    return make
 
 
 @dataclass

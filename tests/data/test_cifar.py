@@ -1,45 +1,36 @@
-"""CIFAR-10 and CIFAR-100 in both versions, with what can be wrong in their files."""
+"""CIFAR-10 and CIFAR-100 in both versions, CIFAR-10N, and what can be wrong in their files."""
 
+import hashlib
 import os
 import pickle
-import tracemalloc
+import struct
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from noiselimit.data import cifar as cifar_names
+from noiselimit.data import cifar as module
 from noiselimit.data.catalogue import load_data
-from noiselimit.data.cifar import ARCHIVES, CIFAR10, CIFAR100, find_version, read_cifar
-from noiselimit.data.download import has_digest
+from noiselimit.data.cifar import CIFAR10, CIFAR100, download_cifar, download_cifar10n, holds_cifar10n
 from noiselimit.errors import InputError
 
-LABELS_100 = (np.arange(240) * 7 % 100).astype(np.uint8)  # 200 to train on, 40 to test
+PICTURES = np.random.default_rng(8).integers(0, 256, (20, 3072), dtype=np.uint8)
 
 
 @pytest.fixture
 def ten(tmp_path, write_cifar10):
-    folder = tmp_path / "cifar-10-batches-bin"
-    return folder, *write_cifar10(folder)
+    """The binary version of a small CIFAR-10."""
+    write_cifar10(tmp_path / "cifar-10-batches-bin")
+    return tmp_path / "cifar-10-batches-bin"
 
 
-@pytest.fixture
-def hundred(tmp_path):
-    folder = tmp_path / "cifar-100-binary"
-    folder.mkdir()
-    pictures = np.random.default_rng(6).integers(0, 256, (240, 3, 32, 32), dtype=np.uint8)
-    for name, rows in (("train.bin", range(200)), ("test.bin", range(200, 240))):
-        records = [bytes([19, LABELS_100[row]]) + pictures[row].tobytes() for row in rows]
-        (folder / name).write_bytes(b"".join(records))
-    (folder / "fine_label_names.txt").write_text(
-        "\n".join(f"class {number}" for number in range(100)) + "\n\n"
+@pytest.mark.parametrize("below", [".", "cifar10", "cifar-10-batches-bin"])
+def test_cifar10(tmp_path, write_cifar10, below):
+    pictures, labels = write_cifar10(
+        tmp_path / below / ("." if below.endswith("bin") else "cifar-10-batches-bin")
     )
-    return folder, pictures
-
-
-@pytest.mark.parametrize("below", [".", "cifar10"])
-def test_cifar10_is_read_in_order(tmp_path, write_cifar10, below):
-    pictures, labels = write_cifar10(tmp_path / below / "cifar-10-batches-bin")
     data = load_data("cifar10", tmp_path)
     assert data.name == "cifar10"
     assert data.examples.inputs.dtype == np.uint8
@@ -47,134 +38,299 @@ def test_cifar10_is_read_in_order(tmp_path, write_cifar10, below):
     assert np.array_equal(data.examples.labels, labels)
     assert data.test is not None
     assert data.test.labels.tolist() == [row * 7 % 10 for row in range(60, 72)]
-    assert data.examples.class_names == cifar_names.CIFAR10
-    assert data.examples.label_sets == {}
+    assert data.examples.class_names[6] == "frog"
     assert data.defaults == {"network": "resnet-34", "augmentation": "flip-crop"}
 
 
-def test_cifar100_has_fine_labels_and_the_names_in_its_file(tmp_path, hundred):
-    _, pictures = hundred
+def test_cifar100_has_fine_labels_and_the_names_in_its_file(tmp_path):
+    labels = (np.arange(240) * 7 % 100).astype(np.uint8)
+    pictures = np.random.default_rng(6).integers(0, 256, (240, 3, 32, 32), dtype=np.uint8)
+    for name, rows in (("train.bin", range(200)), ("test.bin", range(200, 240))):
+        records = [bytes([19, labels[row]]) + pictures[row].tobytes() for row in rows]
+        (tmp_path / name).write_bytes(b"".join(records))
+    names = load_data("cifar100", tmp_path).examples.class_names
+    assert len(set(names)) == 100
+    assert (list(names), names[19]) == (sorted(names), "cattle")
+    (tmp_path / "fine_label_names.txt").write_text("\n".join(f"class {n}" for n in range(100)) + "\n\n")
     data = load_data("cifar100", tmp_path)
-    assert data.name == "cifar100"
     assert np.array_equal(data.examples.inputs, pictures[:200])
-    assert np.array_equal(data.examples.labels, LABELS_100[:200])
+    assert np.array_equal(data.examples.labels, labels[:200])
     assert data.test is not None
-    assert np.array_equal(data.test.labels, LABELS_100[200:])
+    assert np.array_equal(data.test.labels, labels[200:])
     assert data.examples.class_names[99] == "class 99"
 
 
-def test_names_are_the_published_ones_where_their_file_is_missing(tmp_path, hundred):
-    (hundred[0] / "fine_label_names.txt").unlink()
-    names = load_data("cifar100", tmp_path).examples.class_names
-    assert len(set(names)) == 100
-    assert list(names) == sorted(names)
-    assert names[19] == "cattle"
-
-
-def test_files_in_the_folder_itself(ten):
-    found = find_version(CIFAR10, ten[0])
-    assert found is not None
-    assert found[1] == ten[0]
-    assert len(read_cifar(CIFAR10, ten[0]).examples) == 60
-
-
-def test_a_folder_without_any(tmp_path):
-    assert find_version(CIFAR100, tmp_path) is None
-    with pytest.raises(InputError, match=r"there is no train\.bin of cifar100 here"):
-        read_cifar(CIFAR100, tmp_path)
-    with pytest.raises(InputError, match=r"^cifar100: its files are neither in .*--download"):
-        load_data("cifar100", tmp_path)
-
-
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    "content",
     [
-        (lambda good: good[:-1], r"data_batch_3\.bin: record 11 has 3072 bytes instead of 3073"),
-        (lambda good: good + b"x", r"data_batch_3\.bin: record 12 has 1 bytes instead of 3073"),
-        (lambda good: b"", r"data_batch_3\.bin: record 0 has 0 bytes"),
-        (
-            lambda good: good[:3073] + b"\x0a" + good[3074:],
-            r"data_batch_3\.bin: record 1 has label 10 but .* to 9;",
-        ),
-        (None, r"data_batch_3\.bin: cannot be read \(No such file or directory\); fetch the file again"),
+        lambda good: good[:-1],
+        lambda good: good + b"x",
+        lambda good: b"",
+        lambda good: good[:3073] + b"\x0a" + good[3074:],
+        None,
     ],
 )
-def test_bad_records_are_named(tmp_path, ten, content, sentence):
-    path = ten[0] / "data_batch_3.bin"
+def test_bad_binary_files_are_named(tmp_path, ten, content):
+    path = ten / "data_batch_3.bin"
     if content is None:
         path.unlink()
     else:
         path.write_bytes(content(path.read_bytes()))
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises(InputError, match=r"data_batch_3\.bin: "):
         load_data("cifar10", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"cat\ndog\n", r"batches\.meta\.txt: there are 2 class names instead of 10"),
-        (b"\xff\xfe\x00", r"batches\.meta\.txt: cannot be read \(it is no text\)"),
-        (b"cat\n" * 10, "class_names has 'cat' twice"),
-    ],
-)
-def test_bad_names(tmp_path, ten, content, sentence):
-    (ten[0] / "batches.meta.txt").write_bytes(content)
-    with pytest.raises(InputError, match=sentence):
+@pytest.mark.parametrize("content", [b"cat\ndog\n", b"\xff\xfe\x00", b"cat\n" * 10])
+def test_bad_names(tmp_path, ten, content):
+    (ten / "batches.meta.txt").write_bytes(content)
+    with pytest.raises(InputError, match=r"batches\.meta\.txt|'cat' twice"):
         load_data("cifar10", tmp_path)
 
 
-def test_reading_all_of_cifar10_takes_less_than_half_a_gigabyte(tmp_path):
-    record = np.arange(3073, dtype=np.uint64).astype(np.uint8)
-    records = np.tile(record, (10_000, 1))
-    records[:, 0] = np.arange(10_000) % 10
-    for name in (*CIFAR10.binary.train, CIFAR10.binary.test):
-        records.tofile(tmp_path / name)
-    del records
-    tracemalloc.start()
-    try:
-        data = load_data("cifar10", tmp_path)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert data.examples.inputs.nbytes == 50_000 * 3072
-    assert data.examples.inputs.nbytes < peak < 500e6
+def python2(value: object) -> bytes:
+    """The instructions by which Python 2's pickle, protocol 2, describes a value: strings are bytes."""
+    match value:
+        case dict():
+            items = b"".join(python2(key) + python2(entry) for key, entry in value.items())
+            return b"}q\x01(" + items + b"u"
+        case list():
+            return b"](" + b"".join(map(python2, value)) + b"e"
+        case int():
+            return b"J" + struct.pack("<i", value)
+        case str():
+            return b"U" + bytes([len(value)]) + value.encode()
+        case np.ndarray():
+            shape = b"".join(map(python2, value.shape))
+            return (
+                b"cnumpy.core.multiarray\n_reconstruct\nq\x02cnumpy\nndarray\nq\x03K\x00\x85U\x01b\x87Rq\x04"
+                b"(K\x01(" + shape + b"tcnumpy\ndtype\nq\x05U\x02u1K\x00K\x01\x87Rq\x06"
+                b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
+                b"T" + struct.pack("<i", value.nbytes) + value.tobytes() + b"tb"
+            )
+    raise TypeError(type(value))
 
 
-def stored(name: str) -> Path:
-    folder = Path(os.environ.get("NOISELIMIT_DATA", "data"))
-    if not (folder / name).is_dir():
-        pytest.skip(f"{name} is absent: set NOISELIMIT_DATA to the folder that has it")
+def write(path, value):
+    path.write_bytes(b"\x80\x02" + python2(value) + b".")
+
+
+def batch(number: int) -> dict[str, object]:
+    return {
+        "batch_label": f"training batch {number} of 5",
+        "labels": [(row + number) % 10 for row in range(20)],
+        "data": np.roll(PICTURES, number, axis=0),
+    }
+
+
+@pytest.fixture
+def python_ten(tmp_path):
+    """The python version of a small CIFAR-10, as Python 2 wrote it."""
+    folder = tmp_path / "cifar-10-batches-py"
+    folder.mkdir()
+    for number in range(5):
+        write(folder / f"data_batch_{number + 1}", batch(number))
+    write(folder / "test_batch", batch(0))
     return folder
 
 
-def test_the_real_cifar10():
-    data = load_data("cifar10", stored("cifar-10-batches-bin"))
-    assert np.bincount(data.examples.labels).tolist() == [5000] * 10
-    assert data.examples.labels[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
-    assert data.examples.inputs.mean(axis=(0, 2, 3)) / 255 == pytest.approx(
-        [0.4914, 0.4822, 0.4465], abs=1e-4
-    )
+# The published file, all 158 bytes of it.
+META = (
+    b"\x80\x02}q\x01(U\x13num_cases_per_batchq\x02M\x10'U\x0blabel_namesq\x03]q\x04(U\x08airplaneq\x05"
+    b"U\nautomobileq\x06U\x04birdq\x07U\x03catq\x08U\x04deerq\tU\x03dogq\nU\x04frogq\x0bU\x05horseq\x0c"
+    b"U\x04shipq\rU\x05truckq\x0eeU\x07num_visq\x0fM\x00\x0cu."
+)
+
+
+@pytest.mark.parametrize("meta", [META.replace(b"frog", b"toad"), None])
+def test_the_python_version(tmp_path, python_ten, meta):
+    if meta:
+        (python_ten / "batches.meta").write_bytes(meta)
+    data = load_data("cifar10", tmp_path)
+    assert len(data.examples) == 100
+    assert np.array_equal(data.examples.inputs[:20].reshape(20, -1), PICTURES)
+    assert data.examples.labels[20:24].tolist() == [1, 2, 3, 4]
+    assert data.examples.class_names[6] == ("toad" if meta else "frog")
     assert data.test is not None
-    assert np.bincount(data.test.labels).tolist() == [1000] * 10
+    assert len(data.test) == 20
 
 
-def test_the_real_cifar10_has_the_known_digests():
-    folder = stored("cifar-10-batches-bin") / "cifar-10-batches-bin"
-    for name, digest in ARCHIVES["cifar10"].digests.items():
-        assert has_digest(folder / name, digest, 2**28), name
-
-
-def test_the_real_cifar100():
-    data = load_data("cifar100", stored("cifar-100-binary"))
-    assert data.examples.class_names == cifar_names.CIFAR100
-    assert np.bincount(data.examples.labels).tolist() == [500] * 100
-
-
-def test_versions_have_one_fingerprint(tmp_path, ten):
+def test_both_versions_have_the_same_fingerprint(tmp_path, ten):
     folder = tmp_path / "other" / "cifar-10-batches-py"
     folder.mkdir(parents=True)
-    for name in (*CIFAR10.binary.train, CIFAR10.binary.test):
-        pictures, labels = CIFAR10.binary.read(ten[0] / name)
-        batch = {b"data": pictures.reshape(-1, 3072), b"labels": labels.tolist()}
-        (folder / name.removesuffix(".bin")).write_bytes(pickle.dumps(batch, 2))
+    for path in ten.glob("*.bin"):
+        records = np.fromfile(path, np.uint8).reshape(-1, 3073)
+        content = {b"data": records[:, 1:], b"labels": records[:, 0].tolist()}
+        (folder / path.stem).write_bytes(pickle.dumps(content, 2))
     assert load_data("cifar10", folder).fingerprint == load_data("cifar10", tmp_path).fingerprint
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1],
+        {"labels": [1]},
+        batch(1) | {"data": PICTURES[:, :3071]},
+        batch(1) | {"data": [1]},
+        batch(1) | {"labels": [0] * 19},
+        batch(1) | {"labels": "cat"},
+        batch(1) | {"labels": [0] * 18 + [10, 0]},
+        batch(1) | {"labels": [0] * 19 + [-1]},
+        batch(1) | {"labels": ["cat"] * 20},
+    ],
+)
+def test_bad_batches_are_named(tmp_path, python_ten, value):
+    write(python_ten / "data_batch_2", value)
+    with pytest.raises(InputError, match="data_batch_2: "):
+        load_data("cifar10", tmp_path)
+
+
+@pytest.mark.parametrize("value", [[1], {"label_names": "cat"}, {}, {"label_names": ["cat"]}])
+def test_bad_pickled_names(tmp_path, python_ten, value):
+    write(python_ten / "batches.meta", value)
+    with pytest.raises(InputError, match=r"batches\.meta: "):
+        load_data("cifar10", tmp_path)
+
+
+KEYS = ("aggre_label", "random_label1", "random_label2", "random_label3", "worse_label")
+
+
+def write_npz(folder, labels):
+    np.savez(folder / "cifar10n.npz", **labels)
+
+
+def write_pt(folder, labels, name="CIFAR-10_human/data.pkl"):
+    """What torch.save makes of a dictionary of NumPy arrays."""
+    with zipfile.ZipFile(folder / "CIFAR-10_human.pt", "w") as archive:
+        archive.writestr(name, pickle.dumps(labels, 2))
+        archive.writestr("CIFAR-10_human/version", "3\n")
+
+
+@pytest.fixture
+def human(ten):
+    """The folder of CIFAR-10N beside CIFAR-10, still empty, and labels for it."""
+    folder = ten.parent / "cifar-10n"
+    folder.mkdir()
+    clean = load_data("cifar10", ten.parent).examples.labels
+    given = {key: (clean + number) % 10 for number, key in enumerate(KEYS)}
+    return folder, {"clean_label": clean, **given}
+
+
+@pytest.mark.parametrize("write", [write_npz, write_pt])
+def test_cifar10n(human, write):
+    folder, labels = human
+    write(folder, labels)
+    data, plain = load_data("cifar10n", folder.parent), load_data("cifar10", folder.parent)
+    assert data.name == "cifar10n"
+    assert list(data.examples.label_sets) == ["aggre", "rand1", "rand2", "rand3", "worst"]
+    for number, given in enumerate(data.examples.label_sets.values()):
+        assert np.array_equal(given, (data.examples.labels + number) % 10)
+    assert np.array_equal(data.examples.inputs, plain.examples.inputs)
+    assert data.fingerprint != plain.fingerprint
+
+
+@pytest.mark.parametrize("pictures", ["cifar10n", "cifar10", "."])
+def test_cifar10_is_found_in_the_folder_or_beside_it(tmp_path, write_cifar10, pictures):
+    _, clean = write_cifar10(tmp_path / pictures / "cifar-10-batches-bin")
+    (tmp_path / "cifar10n").mkdir(exist_ok=True)
+    assert not holds_cifar10n(tmp_path / "cifar10n")
+    write_npz(tmp_path / "cifar10n", {"clean_label": clean, **dict.fromkeys(KEYS, clean)})
+    assert holds_cifar10n(tmp_path / "cifar10n")
+    assert len(load_data("cifar10n", tmp_path).examples) == 60
+
+
+@pytest.mark.parametrize("write", [write_npz, write_pt])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda labels: labels | {"clean_label": labels["clean_label"][::-1]},
+        lambda labels: labels | {"clean_label": labels["clean_label"][1:]},
+        lambda labels: labels | {"worse_label": labels["worse_label"] + 1},
+        lambda labels: labels | {"worse_label": labels["worse_label"][1:]},
+        lambda labels: {key: labels[key] for key in KEYS},
+    ],
+)
+def test_labels_that_do_not_fit(human, write, change):
+    folder, labels = human
+    write(folder, change(labels))
+    with pytest.raises(InputError, match=r"cifar10n.npz|CIFAR-10_human.pt"):
+        load_data("cifar10n", folder.parent)
+
+
+def test_files_that_are_not_label_files(human):
+    folder, labels = human
+    np.save(folder / "CIFAR-10_human_ordered.npy", labels["worse_label"])
+    with pytest.raises(InputError, match="TensorFlow"):
+        load_data("cifar10n", folder.parent)
+    write_pt(folder, labels, name="else")
+    with pytest.raises(InputError, match=r"CIFAR-10_human.pt"):
+        load_data("cifar10n", folder.parent)
+    write_pt(folder, [1])
+    with pytest.raises(InputError, match="clean_label"):
+        load_data("cifar10n", folder.parent)
+
+
+@pytest.fixture
+def official(file_server, tmp_path, monkeypatch, write_cifar10, tar_gz):
+    """The small CIFAR-10 as an archive on a server, whose digests count as the published ones."""
+    write_cifar10(tmp_path / "source")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "source").iterdir()}
+    members = {f"cifar-10-batches-bin/{name}": content for name, content in files.items()}
+    names = "\n".join(CIFAR10.class_names).encode()
+    archive = tar_gz(members | {"cifar-10-batches-bin/batches.meta.txt": names, "../evil": b""})
+    (file_server.folder / CIFAR10.archive.name).write_bytes(archive)
+    stand_in = replace(CIFAR10.archive, mirrors=(file_server.url,), digest=hashlib.md5(archive).hexdigest())
+    digests = {name: hashlib.md5(content).hexdigest() for name, content in files.items()}
+    # CIFAR10 is frozen, and the catalogue refers to it.
+    for name, value in (("archive", stand_in), ("digests", digests)):
+        monkeypatch.setitem(CIFAR10.__dict__, name, value)
+    return file_server
+
+
+def test_cifar10_is_downloaded_once_and_again_when_damaged(official, tmp_path):
+    data = load_data("cifar10", tmp_path / "data", download=True)
+    assert len(data.examples) == 60
+    folder = tmp_path / "data" / "cifar10" / "cifar-10-batches-bin"
+    assert len(list(folder.iterdir())) == 7
+    assert not list((tmp_path / "data").rglob("evil"))
+    load_data("cifar10", tmp_path / "data", download=True)
+    assert official.asked == ["/cifar-10-binary.tar.gz"]
+    (folder / "data_batch_4.bin").write_bytes(b"half")
+    assert load_data("cifar10", tmp_path / "data", download=True).fingerprint == data.fingerprint
+    assert len(official.asked) == 2
+
+
+def test_the_python_version_needs_no_download(official, python_ten):
+    download_cifar(CIFAR10, python_ten)
+    assert official.asked == []
+
+
+def test_cifar10n_downloads_its_labels_and_cifar10_only_if_missing(official, tmp_path, monkeypatch):
+    (official.folder / "CIFAR-10_human.pt").write_bytes(b"labels")
+    digest = hashlib.sha256(b"labels").hexdigest()
+    file = replace(module.CIFAR10N_FILE, mirrors=(official.url,), digest=digest)
+    monkeypatch.setattr(module, "CIFAR10N_FILE", file)
+    for _ in range(2):
+        download_cifar10n(tmp_path / "cifar10n")
+    assert official.asked == ["/CIFAR-10_human.pt", "/cifar-10-binary.tar.gz"]
+    assert holds_cifar10n(tmp_path / "cifar10n")
+
+
+@pytest.mark.parametrize("cifar", [CIFAR10, CIFAR100])
+def test_every_file_of_examples_has_a_digest(cifar):
+    assert set(cifar.digests) == {f"{name}.bin" for name in (*cifar.train, cifar.test)}
+    assert all(len(digest) == 32 for digest in (cifar.archive.digest, *cifar.digests.values()))
+
+
+def stored() -> Path:
+    folder = Path(os.environ.get("NOISELIMIT_DATA", "data"))
+    if not holds_cifar10n(folder):
+        pytest.skip("CIFAR-10N is absent: set NOISELIMIT_DATA to the folder that has it")
+    return folder
+
+
+def test_the_real_labels_have_the_published_noise_rates():
+    examples = load_data("cifar10n", stored()).examples
+    assert np.bincount(examples.labels).tolist() == [5000] * 10
+    rates = {name: float((given != examples.labels).mean()) for name, given in examples.label_sets.items()}
+    published = {"aggre": 0.0903, "rand1": 0.1723, "rand2": 0.1812, "rand3": 0.1764, "worst": 0.4021}
+    assert rates == pytest.approx(published, abs=5e-4)

@@ -1,34 +1,39 @@
-"""Examples are checked once, and known by their content."""
+"""Examples and data sets: checks, fingerprints and missing labels."""
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.catalogue import load_data
+from noiselimit.data.examples import (
+    DataSet,
+    fill_labels,
+    is_labelled,
+    make_examples,
+    require_labels,
+    take_examples,
+)
+from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 
 INPUTS = np.arange(12, dtype=np.float32).reshape(6, 2)
 LABELS = np.array([0, 1, 2, 0, 1, 2])
 
 
-def test_what_examples_know():
+def test_properties() -> None:
     examples = make_examples(INPUTS, LABELS, clean_labels=[0, 1, 2, 0, 2, 1])
-    assert len(examples) == 6
-    assert examples.classes == 3
+    assert (len(examples), examples.classes, examples.input_shape) == (6, 3, (2,))
     assert examples.class_names == ("0", "1", "2")
-    assert examples.input_shape == (2,)
     assert examples.wrong is not None
     assert examples.wrong.tolist() == [False, False, False, False, True, True]
     assert make_examples(INPUTS, LABELS).wrong is None
 
 
-def test_examples_are_frozen():
-    with pytest.raises(FrozenInstanceError):
-        make_examples(INPUTS, LABELS).labels = LABELS  # type: ignore[misc]
-
-
-def test_string_labels_with_names_take_the_order_of_the_names():
+def test_string_labels_take_the_order_of_the_names() -> None:
     examples = make_examples(INPUTS, list("abcabc"), class_names=["c", "b", "a"], clean_labels=list("cccccc"))
     assert examples.labels.tolist() == [2, 1, 0, 2, 1, 0]
     assert examples.clean_labels is not None
@@ -36,31 +41,31 @@ def test_string_labels_with_names_take_the_order_of_the_names():
 
 
 @pytest.mark.parametrize(
-    ("labels", "options", "sentence"),
+    ("labels", "options", "word"),
     [
-        (LABELS[:5], {}, "there are 6 inputs but 5 labels; give one label per input"),
-        (LABELS, {"clean_labels": LABELS[:2]}, "there are 6 inputs but 2 clean labels; give"),
-        (LABELS, {"clean_labels": LABELS - 1}, "clean label in row 0 is -1; clean labels must be"),
-        (LABELS, {"clean_labels": LABELS + 1}, "clean label in row 2 is 3, which is none of the 3"),
-        (LABELS * 2, {}, "class 1 has no example; add one or renumber"),
-        (LABELS * 0, {}, "there is only one class; a classifier needs examples of at least two"),
-        (LABELS, {"class_names": ["a", "b"]}, "label in row 2 is 2, which is none of the 2 classes; correct"),
-        (
-            LABELS,
-            {"class_names": "abcd"},
-            r"class 3 \('d'\) has no example; add one or leave it out of the 4",
-        ),
-        (LABELS, {"class_names": ["a", "b", "a"]}, "class_names has 'a' twice; give each"),
-        (LABELS, {"class_names": ["a", "b", 3]}, "class_names must be strings"),
-        (LABELS, {"class_names": ["a", "b", ""]}, "class_names must be strings"),
+        (LABELS[:5], {}, "5 labels"),
+        (LABELS, {"clean_labels": LABELS[:2]}, "2 clean labels"),
+        (LABELS, {"clean_labels": LABELS - 1}, "clean label in row 0"),
+        (LABELS, {"clean_labels": LABELS + 1}, "clean label in row 2"),
+        (LABELS, {"label_sets": {"other": LABELS + 1}}, "other label in row 2"),
+        (LABELS * 2, {}, "class 1"),
+        (LABELS * 0, {}, "only one class"),
+        (LABELS, {"class_names": ["a", "b"]}, "row 2 is 2"),
+        (LABELS, {"class_names": "abcd"}, r"class 3 \('d'\)"),
+        (LABELS, {"class_names": ["a", "b", "a"]}, "'a' twice"),
+        (LABELS, {"class_names": ["a", "b", 3]}, "class_names"),
+        (LABELS, {"class_names": ["a", "b", ""]}, "class_names"),
+        (LABELS, {"weights": [1, 2]}, "weights"),
+        (LABELS, {"weights": [1, 2, 3, 4, 5, -1]}, "weight in row 5"),
+        (LABELS, {"weights": [0] * 6}, "weights are 0"),
     ],
 )
-def test_what_cannot_be_examples(labels, options, sentence):
-    with pytest.raises(InputError, match=f"^file: {sentence}"):
+def test_what_cannot_be_examples(labels: Any, options: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=f"^file: .*{word}"):
         make_examples(INPUTS, labels, source="file", **options)
 
 
-def test_fingerprints_tell_contents_apart_and_nothing_else():
+def test_fingerprints_depend_on_content_only() -> None:
     examples = make_examples(INPUTS, LABELS)
     assert examples.fingerprint == make_examples(INPUTS.astype(np.float64), LABELS.tolist()).fingerprint
     others = [
@@ -68,49 +73,121 @@ def test_fingerprints_tell_contents_apart_and_nothing_else():
         make_examples(INPUTS, LABELS[::-1]),
         make_examples(INPUTS, LABELS, class_names="abc"),
         make_examples(INPUTS, LABELS, clean_labels=LABELS),
-        make_examples(INPUTS, LABELS, clean_labels=LABELS[::-1]),
+        make_examples(INPUTS, LABELS, weights=np.ones(6)),
+        make_examples(INPUTS, LABELS, label_sets={"a": LABELS}),
         replace(examples, inputs=INPUTS.reshape(6, 2, 1, 1)),
         replace(examples, inputs=INPUTS.view(np.int32)),
     ]
-    assert len({other.fingerprint for other in [examples, *others]}) == 8
+    assert len({other.fingerprint for other in [examples, *others]}) == 9
 
 
-def test_a_fingerprint_of_a_data_set_covers_both_parts_but_not_the_name():
-    examples = make_examples(INPUTS, LABELS)
-    other = make_examples(INPUTS + 1, LABELS)
+def test_fingerprints_of_the_first_version() -> None:
+    examples = make_examples(INPUTS, LABELS, clean_labels=LABELS[::-1], weights=LABELS)
+    assert examples.fingerprint == FINGERPRINTS[0]
+    assert DataSet("a", examples, make_examples(INPUTS, LABELS)).fingerprint == FINGERPRINTS[1]
+
+
+FINGERPRINTS = ("1dc2eb3b8688ff271b9d7b07cbc24d01", "59645a89ecd62445fe0d6b2340de2d3c")
+
+
+def test_the_fingerprint_of_a_data_set_covers_all_parts_but_not_the_name() -> None:
+    examples, other = make_examples(INPUTS, LABELS), make_examples(INPUTS + 1, LABELS)
     assert DataSet("a", examples).fingerprint == DataSet("b", examples).fingerprint
-    data_sets = [DataSet("a", examples), DataSet("a", examples, other), DataSet("a", other, examples)]
-    assert len({data_set.fingerprint for data_set in data_sets}) == 3
+    data_sets = [
+        DataSet("a", examples),
+        DataSet("a", examples, other),
+        DataSet("a", other, examples),
+        DataSet("a", examples, other, validation=other),
+    ]
+    assert len({data.fingerprint for data in data_sets}) == 4
 
 
-def test_a_test_part_may_lack_a_class():
-    train = make_examples(INPUTS, LABELS)
-    test = make_examples(INPUTS[:2], [0, 1], class_names=train.class_names, may_lack_classes=True)
-    assert DataSet("a", train, test).test is test
+def test_parts_must_have_the_same_form() -> None:
+    train = make_examples(INPUTS, LABELS, class_names="abc")
+    for test in (
+        make_examples(INPUTS[:, :1], LABELS, class_names="abc"),
+        make_examples(INPUTS, LABELS, class_names="abd"),
+    ):
+        with pytest.raises(InputError, match=r"^toys: the test part"):
+            DataSet("toys", train, test)
+    few = make_examples(INPUTS[:2], [0, 1], class_names="abc", may_lack_classes=True)
+    assert DataSet("toys", train, few).test is few
+
+
+def test_parts_must_have_the_same_range_of_values() -> None:
+    pictures = np.full((6, 4, 4), 200, np.uint8)
+    train, fractions = (make_examples(part, LABELS) for part in (pictures, pictures / 255))
+    with pytest.raises(InputError, match="up to 255"):
+        DataSet("toys", train, fractions)
+    larger = make_examples(pictures.astype(np.int32) + 99, LABELS)
+    assert DataSet("toys", larger, train).test is train  # float32 and uint8, but the same range
+
+
+KEEP = Reading(keep_unlabelled=True)
+NAMED: list[Any] = ["b", None, "a", "", "a", "  ", "b", "a"]
+NUMBERED: list[Any] = [1, None, 0, None, 0, None, 1, 0]
+EXPECTED = [1, -1, 0, -1, 0, -1, 1, 0]
+
+
+@pytest.mark.parametrize("labels", [NAMED, NUMBERED], ids=["names", "numbers"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_keep_unlabelled_rows_only_on_request(tmp_path: Path, ending: str, labels: list[Any]) -> None:
+    path = tmp_path / f"table.{ending}"
+    frame = pd.DataFrame({"x": np.arange(8.0), "label": labels})
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    data = load_data(path, reading=KEEP)
+    assert data.examples.labels.tolist() == EXPECTED
+    assert data.examples.class_names == (("a", "b") if labels is NAMED else ("0", "1"))
+    assert data.examples.inputs[:, 0].tolist() == list(range(8))
+    with pytest.raises(InputError, match="row 1"):
+        load_data(path)
+
+
+@pytest.mark.parametrize("labels", [np.array(NUMBERED, float), np.array([n or "" for n in NAMED])])
+def test_archives_keep_unlabelled_rows_only_on_request(tmp_path: Path, labels: Any) -> None:
+    path = tmp_path / "arrays.npz"
+    np.savez(path, X=np.arange(16.0).reshape(8, 2), y=labels)
+    assert load_data(path, reading=KEEP).examples.labels.tolist() == EXPECTED
+    with pytest.raises(InputError, match="row 1"):
+        load_data(path)
 
 
 @pytest.mark.parametrize(
-    ("inputs", "names", "sentence"),
+    ("labels", "word"),
     [
-        (INPUTS[:, :1], "abc", r"the test part has input shape \[1\] but the training part \[2\]; prepare"),
-        (INPUTS, "abd", r"the test part has class names \['a', 'b', 'd'\] but the training part"),
+        (np.array([np.nan, 0.0, 1.0, 0.5]), "row 3"),
+        (np.full(4, np.nan), "missing"),
+        (np.array(["a", "", "a", "a"]), "one class"),
     ],
 )
-def test_both_parts_must_be_alike(inputs, names, sentence):
-    train = make_examples(INPUTS, LABELS, class_names="abc")
-    with pytest.raises(InputError, match=f"^toys: {sentence}"):
-        DataSet("toys", train, make_examples(inputs, LABELS, class_names=names))
+def test_other_mistakes_are_found_beside_missing_labels(labels: np.ndarray, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        make_examples(np.ones((4, 2)), labels, keep_unlabelled=True)
 
 
-def test_pictures_scaled_otherwise_are_not_alike():
-    pictures = np.full((6, 4, 4), 200, np.uint8)
-    train, test = (make_examples(part, LABELS) for part in (pictures, pictures / 255))
-    with pytest.raises(InputError, match="the test part has values up to 1 but the training part up to 255"):
-        DataSet("toys", train, test)
-    larger = make_examples(pictures.astype(np.int32) + 99, LABELS)
-    assert DataSet("toys", larger, train).test is train  # float32 and uint8, on one scale
+def test_missing_labels() -> None:
+    whole = make_examples(
+        np.arange(8.0).reshape(4, 2), [0, 1, 1, 0], clean_labels=[0, 0, 0, 0], weights=[1, 2, 3, 4]
+    )
+    gappy = replace(whole, labels=np.array([0, -1, 1, 0]))
+    assert gappy.wrong is not None
+    assert gappy.wrong.tolist() == [False, False, True, False]
+    assert is_labelled(gappy).tolist() == [True, False, True, True]
+    require_labels(whole, "whole")
+    with pytest.raises(InputError, match=r"^gappy: 1 .*row 1"):
+        require_labels(gappy, "gappy")
+    some = take_examples(whole, np.array([3, 1]))
+    assert some.labels.tolist() == [0, 1]
+    assert some.weights is not None
+    assert some.weights.tolist() == [4, 2]
+    assert some.inputs[:, 0].tolist() == [6, 2]
 
 
-def test_class_names_that_no_file_could_hold():
-    with pytest.raises(InputError, match=r"class name 'a\\udc80' is not valid text; rename the class"):
-        make_examples(np.zeros((2, 1)), [0, 1], class_names=["a\udc80", "b"])
+@pytest.mark.parametrize(
+    "labels",
+    [["a", None], np.array(["a", ""]), pd.Series(["a", pd.NA], dtype="string"), pd.Series([1.0, np.nan])],
+)
+def test_filling_reports_what_was_missing(labels: Any) -> None:
+    filled, missing = fill_labels(labels, "y")
+    assert missing.tolist() == [False, True]
+    assert filled[0] == filled[1]

@@ -1,4 +1,4 @@
-"""A folder of class folders of pictures."""
+"""Folders of pictures: with classes to train on, and without to predict for."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,12 @@ from PIL import Image
 
 from noiselimit.data import image_folder
 from noiselimit.data.arrays import LazyInputs, View
-from noiselimit.data.catalogue import load_data, load_inputs
-from noiselimit.data.pictures import PictureFiles
+from noiselimit.data.catalogue import load_data, load_inputs, load_unlabelled
+from noiselimit.data.pictures import Cut, PictureFiles, read_picture
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
+
+SKIP = Reading(skip_bad_images=True)
 
 
 def write(path, shade=0, size=(6, 4), mode="RGB"):
@@ -17,9 +19,13 @@ def write(path, shade=0, size=(6, 4), mode="RGB"):
     Image.new("L", size, shade).convert(mode).save(path)
 
 
+def shades(inputs):
+    return [round(int(picture[0, 0, 0]) / 10) for picture in inputs]
+
+
 @pytest.fixture
 def animals(tmp_path):
-    """Three cats and two dogs, in all sorts of places, and what is no picture."""
+    """Three cats and two dogs in various places, and files that are not pictures."""
     folder = tmp_path / "animals"
     write(folder / "cat" / "b.PNG", 20)
     write(folder / "cat" / "a.jpg", 10)
@@ -34,42 +40,34 @@ def animals(tmp_path):
     return folder
 
 
-def shades(examples):
-    return [round(int(picture[0, 0, 0]) / 10) for picture in examples.inputs]
-
-
 def test_class_folders(animals):
     data = load_data(animals)
     assert data.name == "animals"
     assert data.examples.class_names == ("cat", "dog")
     assert data.examples.labels.tolist() == [0, 0, 0, 1, 1]
-    assert shades(data.examples) == [1, 2, 3, 4, 5]
+    assert shades(data.examples.inputs) == [1, 2, 3, 4, 5]
     assert data.examples.inputs.shape == (5, 3, 4, 6)
     assert isinstance(data.examples.inputs, np.ndarray)
-    assert list(data.examples.names) == [
-        "cat/a.jpg", "cat/b.PNG", "cat/black/c.gif", "dog/a.webp", "dog/z.Jpeg"
-    ]  # fmt: skip
-    assert data.test is None
-    assert data.notes == ()
+    names = ["cat/a.jpg", "cat/b.PNG", "cat/black/c.gif", "dog/a.webp", "dog/z.Jpeg"]
+    assert list(data.examples.names) == names
+    assert (data.test, data.notes) == (None, ())
 
 
-def test_train_and_test_folders(tmp_path):
+def test_train_test_and_validation_folders(tmp_path):
     for row, place in enumerate(["train/cat", "train/dog", "val/dog", "test/cat", "test/dog"]):
         write(tmp_path / place / "a.png", 10 * row)
     data = load_data(tmp_path)
     assert data.examples.class_names == ("cat", "dog")
-    assert [shades(part) for part in (data.examples, data.validation, data.test)] == [[0, 1], [2], [3, 4]]
+    parts = [shades(part.inputs) for part in (data.examples, data.validation, data.test)]
+    assert parts == [[0, 1], [2], [3, 4]]
     assert data.validation.labels.tolist() == [1]
     assert list(data.test.names) == ["test/cat/a.png", "test/dog/a.png"]
-    assert shades_of(load_inputs(tmp_path, test=True)) == [3, 4]
-
-
-def shades_of(inputs):
-    return [round(int(picture[0, 0, 0]) / 10) for picture in inputs]
+    assert "--validation-labels clean" in data.notes[0]
+    assert shades(load_inputs(tmp_path, test=True)) == [3, 4]
 
 
 @pytest.mark.parametrize("name", ["val", "validation"])
-def test_where_there_is_no_other_the_validation_folder_is_the_test_part(tmp_path, name):
+def test_without_a_test_folder_the_validation_folder_is_the_test_part(tmp_path, name):
     for place in ("train/cat", "train/dog", f"{name}/cat"):
         write(tmp_path / place / "a.png")
     data = load_data(tmp_path)
@@ -83,7 +81,7 @@ def test_train_may_be_a_class(tmp_path):
     assert load_data(tmp_path).examples.class_names == ("bus", "train")
 
 
-def test_all_grey_is_one_channel_and_one_colour_picture_makes_three(tmp_path):
+def test_grey_pictures_have_one_channel_unless_one_has_colour(tmp_path):
     write(tmp_path / "a" / "1.png", mode="L")
     write(tmp_path / "b" / "1.png", mode="1")
     assert load_data(tmp_path).examples.input_shape == (1, 4, 6)
@@ -103,7 +101,7 @@ def test_resizing_takes_the_middle_square(tmp_path):
 
 
 def test_many_pictures_are_streamed_and_are_the_same(animals, monkeypatch):
-    for reading in (Reading(), Reading(resize=3), Reading(skip_bad_images=True)):
+    for reading in (Reading(), Reading(resize=3), SKIP):
         held = load_data(animals, reading=reading)
         with monkeypatch.context() as patch:
             patch.setattr(image_folder, "STREAM_ABOVE", 5 * 3 * 9 - 1)
@@ -114,88 +112,12 @@ def test_many_pictures_are_streamed_and_are_the_same(animals, monkeypatch):
         assert list(streamed.examples.names) == list(held.examples.names)
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("damage", ["header", "pixels"])
-def test_bad_pictures_are_an_error_or_left_out_and_reported(animals, monkeypatch, streamed, damage):
-    if streamed:
-        monkeypatch.setattr(image_folder, "STREAM_ABOVE", 0)
-    bad = animals / "cat" / "b.PNG"
-    content = bad.read_bytes()
-    bad.write_bytes(content[: 20 if damage == "header" else 45])
-    if damage == "header" or not streamed:
-        with pytest.raises(InputError, match=r"cat/b\.PNG: .* cannot be decoded .*--skip-bad-images"):
-            load_data(animals)
-    else:  # decoding everything beforehand is for those who ask
-        with pytest.raises(InputError, match=r"cat/b\.PNG: this picture cannot be decoded"):
-            load_data(animals).examples.inputs[:]
-    data = load_data(animals, reading=Reading(skip_bad_images=True))
-    assert isinstance(data.examples.inputs, LazyInputs) == streamed
-    assert shades(data.examples) == [1, 3, 4, 5]
-    assert data.examples.labels.tolist() == [0, 0, 1, 1]
-    assert list(data.examples.names)[:2] == ["cat/a.jpg", "cat/black/c.gif"]
-    assert len(data.notes) == 2
-    assert data.notes[0] == f"{animals}: 1 of 5 pictures are missing or damaged and were left out:"
-    assert data.notes[1].startswith(f"{bad}: this picture cannot be decoded (")
-    assert "--skip" not in data.notes[1]
-
-
-@pytest.mark.parametrize(
-    ("pictures", "sentence"),
-    [
-        (
-            {},
-            r"neither idx files .* nor class folders of pictures \(\.jpg, .*\); name a folder",
-        ),
-        ({"a.png": (6, 4)}, "neither idx files"),
-        ({"a/1.png": (6, 4)}, "there is only one class; a classifier needs"),
-        (
-            {"a/1.png": (6, 4), "a/2.png": (6, 4), "b/1.png": (6, 5)},
-            r"a/1\.png has 6 × 4 pixels but b/1\.png 6 × 5; .*--resize 64",
-        ),
-        (
-            {"train/a/1.png": (6, 4), "train/b/1.png": (6, 4), "test/a/1.png": (4, 6)},
-            "6 × 4 pixels but test",
-        ),
-        ({"train/a/1.png": (6, 4), "extra/b/1.png": (6, 4)}, "train has class folders .* beside it is extra"),
-        ({"train/1.png": (6, 4), "test/1.png": (6, 4)}, "/train: its pictures are in no class folders; make"),
-        (
-            {"train/a/1.png": (6, 4), "train/b/1.png": (6, 4), "test/c/1.png": (6, 4)},
-            "test/c: the training part has no class 'c'; add",
-        ),
-        ({"a\n/1.png": (6, 4), "b/1.png": (6, 4)}, r"the class folder 'a\\n' is not named in text; rename"),
-        ({b"caf\xe9/1.png".decode("utf-8", "surrogateescape"): (6, 4)}, "is not named in text"),
-    ],
-)
-def test_what_is_no_image_folder(tmp_path, pictures, sentence):
-    for name, size in pictures.items():
-        write(tmp_path / name, size=size)
-    with pytest.raises(InputError, match=f"^{tmp_path}.*{sentence}"):
-        load_data(tmp_path)
-
-
-def test_nothing_but_bad_pictures(tmp_path):
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "1.png").touch()
-    with pytest.raises(InputError, match=r"all of its 2 pictures are .* the first being a/1\.png"):
-        load_data(tmp_path, reading=Reading(skip_bad_images=True))
-
-
-@pytest.mark.parametrize("resize", [0, -3, 100_000, 2.5, True])
-def test_an_impossible_size(animals, resize):
-    with pytest.raises(
-        InputError, match=f"^--resize is {resize}: give a whole number of pixels from 1 to 2048"
-    ):
-        load_data(animals, reading=Reading(resize=resize))
-
-
-def test_streamed_and_scaled_pictures_leave_the_window_room_in_both_directions(tmp_path, monkeypatch):
+def test_streamed_and_scaled_pictures_leave_room_for_random_crops(tmp_path, monkeypatch):
     pixels = np.random.default_rng(1).integers(0, 256, (64, 64), np.uint8)
     for name in "ab":
         (tmp_path / name).mkdir()
         Image.fromarray(pixels).save(tmp_path / name / "1.png")
-    held = load_data(tmp_path, reading=Reading(resize=28))
-    assert held.resize == 28
+    assert load_data(tmp_path, reading=Reading(resize=28)).resize == 28
     monkeypatch.setattr(image_folder, "STREAM_ABOVE", 100)
     streamed = load_data(tmp_path, reading=Reading(resize=28))
     inputs = streamed.examples.inputs
@@ -208,23 +130,144 @@ def test_streamed_and_scaled_pictures_leave_the_window_room_in_both_directions(t
             assert np.array_equal(window, scaled[top : top + 28, left : left + 28])
 
 
-def test_a_validation_folder_that_is_not_used_by_itself_is_told_of(tmp_path):
-    for place in ("train/cat", "train/dog", "val/dog", "test/cat"):
-        write(tmp_path / place / "a.png")
-    (note,) = load_data(tmp_path).notes
-    assert "1 pictures for validation choose the epoch only with --validation-labels clean" in note
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("damage", ["header", "pixels"])
+def test_bad_pictures_are_an_error_or_skipped_and_noted(animals, monkeypatch, streamed, damage):
+    if streamed:
+        monkeypatch.setattr(image_folder, "STREAM_ABOVE", 0)
+    bad = animals / "cat" / "b.PNG"
+    bad.write_bytes(bad.read_bytes()[: 20 if damage == "header" else 45])
+    with pytest.raises(InputError, match=r"cat/b\.PNG: .*--skip-bad-images"):
+        load_data(animals).examples.inputs[:]  # streamed pictures are decoded only here
+    data = load_data(animals, reading=SKIP)
+    assert isinstance(data.examples.inputs, LazyInputs) == streamed
+    assert shades(data.examples.inputs) == [1, 3, 4, 5]
+    assert data.examples.labels.tolist() == [0, 0, 1, 1]
+    assert list(data.examples.names)[:2] == ["cat/a.jpg", "cat/black/c.gif"]
+    count, which = data.notes
+    assert "1 of 5 pictures" in count
+    assert which.startswith(f"{bad}: ")
+    assert "--skip" not in which
 
 
-@pytest.mark.parametrize("places", [["test/cat", "val/cat"], ["test/cat", "test/dog"], ["test", "val"]])
-def test_parts_without_one_to_train_on(tmp_path, places):
-    for place in places:
-        write(tmp_path / place / "a.png")
-    with pytest.raises(InputError, match=r"there is test.* but no train; put pictures to train on there"):
+@pytest.mark.parametrize(
+    ("sizes", "word"),
+    [
+        ({}, "idx.*class"),
+        ({"a.png": (6, 4)}, "idx.*class"),
+        ({"a/1.png": (6, 4)}, "only one class"),
+        ({"a/1.png": (6, 4), "b/1.png": (6, 5)}, r"a/1\.png .*b/1\.png .*--resize"),
+        ({"train/a/1.png": (6, 4), "train/b/1.png": (6, 4), "test/a/1.png": (4, 6)}, "test/a.*--resize"),
+        ({"train/a/1.png": (6, 4), "extra/b/1.png": (6, 4)}, "extra"),
+        ({"train/1.png": (6, 4), "test/1.png": (6, 4)}, "train"),
+        ({"test/a/1.png": (6, 4), "val/a/1.png": (6, 4)}, "no train"),
+        ({"train/a/1.png": (6, 4), "train/b/1.png": (6, 4), "test/c/1.png": (6, 4)}, "'c'"),
+        ({"a\n/1.png": (6, 4), "b/1.png": (6, 4)}, "rename"),
+        ({"a/1\udce9.png": (6, 4), "b/1.png": (6, 4)}, "rename"),
+    ],
+)
+def test_folders_that_cannot_be_used(tmp_path, sizes, word):
+    for name, size in sizes.items():
+        write(tmp_path / name, size=size)
+    with pytest.raises(InputError, match=f"^{tmp_path}.*{word}"):
         load_data(tmp_path)
 
 
-def test_a_class_of_bad_pictures_only(animals):
+def test_classes_of_bad_pictures_only(animals):
     for path in (animals / "dog").glob("?.*"):
         path.write_bytes(b"no picture")
-    with pytest.raises(InputError, match="all pictures of class 'dog' are missing or damaged; restore some"):
-        load_data(animals, reading=Reading(skip_bad_images=True))
+    with pytest.raises(InputError, match="'dog'"):
+        load_data(animals, reading=SKIP)
+    for path in animals.rglob("*.*"):
+        if path.is_file():
+            path.write_bytes(b"no picture")
+    with pytest.raises(InputError, match="all of its 5"):
+        load_data(animals, reading=SKIP)
+
+
+def grey(path, shade=0, size=(8, 8)):
+    write(path, shade, size, "L")
+
+
+def test_unlabelled_pictures_may_be_nested(tmp_path):
+    for shade, name in enumerate(["a.png", "b/c.PNG", "b/d/e/f.bmp"]):
+        grey(tmp_path / name, 10 * shade)
+    grey(tmp_path / ".hidden" / "x.png")
+    (tmp_path / "notes.txt").touch()
+    found = load_unlabelled(tmp_path, shape=(1, 8, 8))
+    assert list(found.names) == ["a.png", "b/c.PNG", "b/d/e/f.bmp"]
+    assert shades(found.inputs) == [0, 1, 2]
+    assert found.notes == ()
+
+
+def test_one_picture(tmp_path):
+    grey(tmp_path / "b.JPG", 40)
+    grey(tmp_path / "a.png")
+    found = load_unlabelled(tmp_path / "b.JPG", shape=(3, 8, 8))
+    assert (found.inputs.shape, list(found.names)) == ((1, 3, 8, 8), ["b.JPG"])
+    with pytest.raises(InputError, match="--test"):
+        load_unlabelled(tmp_path / "b.JPG", shape=(3, 8, 8), test=True)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("resize", [None, 8, 10])
+def test_size_and_channels_follow_the_run(tmp_path, channels, resize):
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 20, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    grey(tmp_path / "b.png", 9)
+    found = load_unlabelled(tmp_path, shape=(channels, 8, 8), resize=resize)
+    expected = read_picture(tmp_path / "a.png", Cut(8, 8, resize or 8, channels))
+    assert np.array_equal(found.inputs[0], expected)
+    assert (found.inputs[1] == 9).all()
+    assert len(found.notes) == (resize is None)  # scaled although the run scaled none
+
+
+def test_pictures_of_the_right_size_are_not_scaled(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 8), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    assert np.array_equal(load_unlabelled(tmp_path, shape=(1, 5, 8)).inputs[0, 0], pixels)
+    grey(tmp_path / "b.png", size=(9, 9))
+    with pytest.raises(InputError, match=r"b\.png .*8 × 5"):
+        load_unlabelled(tmp_path, shape=(1, 5, 8))
+
+
+def test_many_unlabelled_pictures_are_streamed(tmp_path, monkeypatch):
+    for shade in range(4):
+        grey(tmp_path / f"{shade}.png", 10 * shade)
+    (tmp_path / "2.png").write_bytes((tmp_path / "2.png").read_bytes()[:50])
+    monkeypatch.setattr(image_folder, "STREAM_ABOVE", 100)
+    found = load_unlabelled(tmp_path, shape=(1, 8, 8), reading=SKIP)
+    assert isinstance(found.inputs, LazyInputs)
+    assert shades(found.inputs) == [0, 1, 3]
+    assert list(found.names) == ["0.png", "1.png", "3.png"]
+    assert "1 of 4 pictures" in found.notes[0]
+
+
+def test_only_the_requested_part_is_read(tmp_path):
+    for name in ("train/cat/a.png", "train/dog/b.png", "val/cat/c.png", "test/cat/d.png"):
+        grey(tmp_path / name)
+    assert list(load_unlabelled(tmp_path, shape=(1, 8, 8)).names) == ["train/cat/a.png", "train/dog/b.png"]
+    (tmp_path / "train" / "cat" / "a.png").write_bytes(b"damaged")
+    assert list(load_unlabelled(tmp_path, shape=(1, 8, 8), test=True).names) == ["test/cat/d.png"]
+    with pytest.raises(InputError, match="--test"):
+        load_unlabelled(tmp_path / "train", shape=(1, 8, 8), test=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "reading", "word"),
+    [
+        ((5,), Reading(), r"\[5\]"),
+        ((4, 8, 8), Reading(), r"\[4, 8, 8\]"),
+        ((1, 8, 8), Reading(resize=9), "--resize"),
+        ((1, 8, 8), Reading(label="x"), "--label"),
+    ],
+)
+def test_options_that_do_not_fit_the_run(tmp_path, shape, reading, word):
+    grey(tmp_path / "a.png")
+    with pytest.raises(InputError, match=word):
+        load_unlabelled(tmp_path, shape=shape, reading=reading)
+
+
+def test_an_empty_folder(tmp_path):
+    with pytest.raises(InputError, match=f"^{tmp_path}: "):
+        load_unlabelled(tmp_path, shape=(1, 8, 8))

@@ -1,4 +1,4 @@
-"""MNIST from a folder, and its download from mirrors that may fail, all of them on this machine."""
+"""The idx format, MNIST and its download, and scikit-learn's digits."""
 
 import gzip
 import hashlib
@@ -7,118 +7,167 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.datasets import load_digits
 
 from noiselimit.data import mnist as module
-from noiselimit.data.mnist import download_mnist, mnist
+from noiselimit.data.mnist import digits, download_mnist, mnist, read_idx, read_idx_folder
 from noiselimit.errors import InputError
 
+ARRAYS = st.sampled_from(["u1", "i1", "i2", "i4", "f4", "f8"]).flatmap(
+    lambda dtype: hnp.arrays(
+        np.dtype(dtype), hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
+    )
+)
 NAMES = [f"{part}-idx{dimensions}-ubyte.gz" for part, dimensions in module.FILES]
 
 
-class Mirrors:
-    """The folder of the good mirror, the paths asked for so far, and addresses of mirrors by name."""
-
-    def __init__(self, url: str, good: Path, asked: list[str]) -> None:
-        self.url, self.good, self.asked = url, good, asked
-
-    def mirrors(self, *names: str) -> list[str]:
-        return [self.url + name for name in names]
-
-
-@pytest.fixture
-def server(file_server, monkeypatch):
-    """A mirror `good` that holds small stand-ins whose digests count as MNIST's."""
-    good = file_server.folder / "good"
-    good.mkdir()
-    digests = {}
-    for key, name in zip(module.FILES, NAMES, strict=True):
-        content = name.encode() * 100
-        (good / name).write_bytes(gzip.compress(content))
-        digests[key] = hashlib.sha256(content).hexdigest()
-    monkeypatch.setattr(module, "FILES", digests)
-    return Mirrors(file_server.url, good, file_server.asked)
-
-
-def test_all_files_arrive_whole_and_progress_is_told(server, tmp_path):
-    told = []
-    download_mnist(tmp_path / "new" / "mnist", server.mirrors("good"), lambda *call: told.append(call))
-    for name in NAMES:
-        content = (server.good / name).read_bytes()
-        assert (tmp_path / "new" / "mnist" / name).read_bytes() == content
-        assert (name, len(content)) in told
-    assert sorted(path.name for path in (tmp_path / "new" / "mnist").iterdir()) == sorted(NAMES)
-
-
-def test_what_is_there_and_whole_is_not_fetched_again(server, tmp_path):
-    download_mnist(tmp_path / "mnist", server.mirrors("good"))
-    plain = tmp_path / "mnist" / NAMES[1].removesuffix(".gz")
-    plain.write_bytes(gzip.decompress((tmp_path / "mnist" / NAMES[1]).read_bytes()))
-    (tmp_path / "mnist" / NAMES[1]).unlink()
-    (tmp_path / "mnist" / NAMES[2]).write_bytes(b"half")
-    server.asked.clear()
-    download_mnist(tmp_path / "mnist", server.mirrors("good"))
-    assert server.asked == [f"/good/{NAMES[2]}"]
-    assert (tmp_path / "mnist" / NAMES[2]).read_bytes() == (server.good / NAMES[2]).read_bytes()
-
-
-@pytest.mark.parametrize(
-    "content", [b"no gzip at all", gzip.compress(b"another content"), gzip.compress(b"a")[:-9]]
-)
-def test_a_corrupt_mirror_is_passed_over(server, tmp_path, content):
-    corrupt = server.good.with_name("corrupt")
-    corrupt.mkdir()
-    for name in NAMES:
-        (corrupt / name).write_bytes(content)
-    download_mnist(tmp_path / "mnist", server.mirrors("absent", "corrupt", "good"))
-    for name in NAMES:
-        assert (tmp_path / "mnist" / name).read_bytes() == (server.good / name).read_bytes()
-    assert f"/corrupt/{NAMES[0]}" in server.asked
-
-
-def test_an_endless_answer_is_cut(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES", 10)
-    with pytest.raises(InputError, match="the answer is far larger than MNIST"):
-        download_mnist(tmp_path / "mnist", server.mirrors("good"))
-
-
-@pytest.mark.parametrize("mirrors", [["absent"], []])
-def test_when_no_mirror_helps_the_sentence_says_what_does(server, tmp_path, mirrors):
-    with pytest.raises(
-        InputError, match=rf"^{NAMES[0]} could not be downloaded \(.*\); put .* with --data-dir"
-    ):
-        download_mnist(tmp_path / "mnist", server.mirrors(*mirrors))
-    assert not (tmp_path / "mnist").exists()
-
-
-def test_a_server_that_is_down(tmp_path):
-    with pytest.raises(InputError, match=r"could not be downloaded \(http://127\.0\.0\.1:9/: .*refused"):
-        download_mnist(tmp_path / "mnist", ["http://127.0.0.1:9/"])
-
-
-def test_a_folder_that_cannot_be_written(server, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"cannot write to folder .*file/mnist"):
-        download_mnist(tmp_path / "file" / "mnist", server.mirrors("good"))
+def test_digits():
+    data = digits()
+    assert (data.name, data.test) == ("digits", None)
+    assert (data.examples.inputs.shape, data.examples.inputs.dtype) == ((1797, 1, 8, 8), np.uint8)
+    assert np.array_equal(data.examples.inputs.reshape(1797, 64), load_digits().data)
+    assert np.array_equal(data.examples.labels, load_digits().target)
 
 
 @pytest.fixture(scope="module")
-def stored() -> Path:
+def file(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("idx") / "file-idx3-ubyte"
+
+
+@given(array=ARRAYS, compress=st.booleans())
+def test_round_trip(idx_bytes, file, array, compress):
+    content = idx_bytes(array)
+    file.write_bytes(gzip.compress(content) if compress else content)
+    again = read_idx(file)
+    assert (again.dtype, again.shape) == (array.dtype, array.shape)
+    assert again.tobytes() == array.tobytes()
+
+
+@given(array=ARRAYS, compress=st.booleans(), data=st.data())
+def test_every_truncation_is_noticed(idx_bytes, file, array, compress, data):
+    content = gzip.compress(idx_bytes(array)) if compress else idx_bytes(array)
+    file.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
+    with pytest.raises(InputError, match=file.name):
+        read_idx(file)
+
+
+@given(array=ARRAYS, data=st.data())
+def test_a_changed_byte_is_refused_or_read_as_it_stands(idx_bytes, file, array, data):
+    content = bytearray(idx_bytes(array))
+    content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    file.write_bytes(content)
+    try:
+        again = read_idx(file)
+    except InputError:
+        return
+    assert idx_bytes(again) == content
+
+
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\0\0\x08\0",
+        b"\0\0\x07\1\0\0\0\1\0",
+        b"\0\0\x08\x21" + b"\0\0\0\1" * 33 + b"\0",
+        b"\0\0\x08\1\0\0\0\2\5",
+        b"\0\0\x08\1\0\0\0\1\5\6",
+        b"\0\0\x08\3" + b"\xff" * 12,
+        b"\0\0\x08\4\0\0\0\0" + b"\xff" * 12,
+    ],
+)
+def test_what_is_not_an_idx_file(tmp_path, content, compress):
+    path = tmp_path / "broken"
+    path.write_bytes(gzip.compress(content) if compress else content)
+    with pytest.raises(InputError, match=f"^{path}: "):
+        read_idx(path)
+    with pytest.raises(InputError, match="absent"):
+        read_idx(tmp_path / "absent")
+
+
+def test_a_folder_with_both_parts(tmp_path, write_idx_folder):
+    images, labels = write_idx_folder(tmp_path / "shapes")
+    data = read_idx_folder(tmp_path / "shapes")
+    assert data.name == "shapes"
+    assert np.array_equal(data.examples.inputs, images[:, np.newaxis])
+    assert np.array_equal(data.examples.labels, labels)
+    assert data.test is not None
+    assert np.array_equal(data.test.inputs, images[:6, np.newaxis])
+
+
+def test_dotted_names_and_no_test_part(tmp_path, write_idx_folder):
+    write_idx_folder(tmp_path)
+    for path in tmp_path.iterdir():
+        if path.name.startswith("t10k"):
+            path.unlink()
+        else:
+            path.rename(path.with_name(path.name.replace("-idx", ".idx")))
+    data = read_idx_folder(tmp_path)
+    assert (len(data.examples), data.test) == (12, None)
+
+
+@pytest.mark.parametrize(
+    "removed", ["train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte"]
+)
+def test_a_missing_file_is_named(tmp_path, write_idx_folder, removed):
+    write_idx_folder(tmp_path)
+    (tmp_path / removed).unlink()
+    with pytest.raises(InputError, match=removed.removesuffix(".gz")):
+        read_idx_folder(tmp_path)
+
+
+def test_labels_that_do_not_match_the_images(tmp_path, write_idx_folder, idx_bytes):
+    write_idx_folder(tmp_path)
+    for labels in (np.zeros(4, np.uint8), np.full(6, 3, np.uint8)):
+        (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(idx_bytes(labels))
+        with pytest.raises(InputError, match="t10k"):
+            read_idx_folder(tmp_path)
+
+
+@pytest.fixture
+def mirror(file_server, monkeypatch):
+    """A server with small stand-ins whose digests count as MNIST's."""
+    digests = {}
+    for key, name in zip(module.FILES, NAMES, strict=True):
+        content = name.encode() * 100
+        (file_server.folder / name).write_bytes(gzip.compress(content))
+        digests[key] = hashlib.sha256(content).hexdigest()
+    monkeypatch.setattr(module, "FILES", digests)
+    return file_server
+
+
+def test_only_missing_and_damaged_files_are_downloaded(mirror, tmp_path):
+    folder = tmp_path / "new" / "mnist"
+    download_mnist(folder, [mirror.url])
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        name: (mirror.folder / name).read_bytes() for name in NAMES
+    }
+    (folder / NAMES[1].removesuffix(".gz")).write_bytes(gzip.decompress((folder / NAMES[1]).read_bytes()))
+    (folder / NAMES[1]).unlink()
+    (folder / NAMES[2]).write_bytes(b"half")
+    mirror.asked.clear()
+    download_mnist(folder, [mirror.url])
+    assert mirror.asked == [f"/{NAMES[2]}"]
+
+
+@pytest.mark.parametrize("mirrors", [["http://127.0.0.1:9/"], []])
+def test_when_no_mirror_helps_the_error_names_the_remedy(tmp_path, mirrors):
+    with pytest.raises(InputError, match=f"^{NAMES[0]} .*--data-dir"):
+        download_mnist(tmp_path / "mnist", mirrors)
+    assert not (tmp_path / "mnist").exists()
+
+
+def test_the_real_mnist():
     folder = Path(os.environ.get("NOISELIMIT_DATA", "data")) / "mnist"
     if not folder.is_dir():
         pytest.skip("MNIST is absent: set NOISELIMIT_DATA to the folder that has it")
-    return folder
-
-
-def test_the_real_mnist(stored):
-    data = mnist(stored)
-    assert data.name == "mnist"
+    download_mnist(folder, mirrors=[])  # every file has its digest
+    data = mnist(folder)
     assert data.examples.inputs.shape == (60000, 1, 28, 28)
-    assert data.examples.inputs.dtype == np.uint8
     assert data.examples.labels[:5].tolist() == [5, 0, 4, 1, 9]
     assert data.test is not None
-    assert data.test.inputs.shape == (10000, 1, 28, 28)
     assert data.test.labels[:5].tolist() == [7, 2, 1, 0, 4]
-
-
-def test_the_real_mnist_has_the_known_digests(stored):
-    download_mnist(stored, mirrors=[])

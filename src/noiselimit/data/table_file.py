@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -138,17 +139,14 @@ def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.
     texts = sorted({text.strip() for text in raw_texts})
     place = {text: number for number, text in enumerate(texts)}
     codes = np.array([place[text.strip()] for text in raw_texts], np.int64)[raw_codes]
-    for code, text in enumerate(texts):
-        row = int(np.argmax(codes == code))
-        if text == MISSING:
-            raise InputError(
-                f"{source}: column '{labels.name}' has no label in row {row}; fill it in or remove that row."
-            )
-        if is_number and not text.removeprefix("-").isdecimal():
-            raise InputError(
-                f"{source}: column '{labels.name}' has {text} in row {row}, which is not a class; "
-                "give whole numbers or names."
-            )
+    wrong = [text == MISSING or (is_number and not text.removeprefix("-").isdecimal()) for text in texts]
+    if any(wrong):
+        row = int(np.argmax(np.array(wrong)[codes]))
+        text = texts[codes[row]]
+        problem = "no label" if text == MISSING else f"{text}, which is not a whole number or a name,"
+        raise InputError(
+            f"{source}: column '{labels.name}' has {problem} in row {row}; correct it or remove that row."
+        )
     return codes, texts
 
 
@@ -229,12 +227,13 @@ def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> Inp
 
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     """All columns. In a CSV, those in `text_columns` stay text even if all of their values are numbers."""
-    content = read_parquet(path) if is_parquet(path) else _read_csv(path, text_columns)
-    require_distinct_names(content.column_names, str(path))
-    # Without pandas' metadata, which would turn named columns into an index. Column by column, so that there
-    # are not two copies of everything at a time.
-    frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True, ignore_metadata=True)
-    return frame
+    with _reporting_damage(path):
+        content = read_parquet(path) if is_parquet(path) else _read_csv(path, text_columns)
+        require_distinct_names(content.column_names, str(path))
+        # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
+        # there are not two copies of everything at a time.
+        frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True, ignore_metadata=True)
+        return frame
 
 
 def is_parquet(path: Path) -> bool:
@@ -244,16 +243,24 @@ def is_parquet(path: Path) -> bool:
 
 def read_parquet(path: Path) -> pyarrow.Table:
     """All rows of a Parquet file; raises InputError if it is damaged or unpacks to far more than its size."""
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            require_modest(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
-            content = _with_index(file.read())
+    with _reporting_damage(path), pyarrow.parquet.ParquetFile(path) as file:
+        require_modest(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
+        content = _with_index(file.read())
         content.validate(full=True)  # text in a damaged file may not be UTF-8
         return content
+
+
+@contextmanager
+def _reporting_damage(path: Path) -> Iterator[None]:
+    try:
+        yield
     except InputError:
         raise
     except Exception as error:  # pyarrow raises nearly anything on damaged files
-        raise _unreadable(path, error, "a Parquet file") from None
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
+        wanted = "a Parquet file" if is_parquet(path) else "a UTF-8 table with as many cells in every line"
+        raise InputError(f"{path}: cannot be read ({reason}); give {wanted}.") from None
 
 
 def _with_index(content: pyarrow.Table) -> pyarrow.Table:
@@ -267,25 +274,16 @@ def _with_index(content: pyarrow.Table) -> pyarrow.Table:
 
 
 def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
-    try:
-        return pyarrow.csv.read_csv(
-            path,
-            read_options=pyarrow.csv.ReadOptions(use_threads=False),  # threads lose the row of an error
-            parse_options=pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types={name: pyarrow.string() for name in text_columns},
-                true_values=[],  # else 'true' and 'True' would be one name here and two in other columns
-                false_values=[],
-            ),
-        )
-    except Exception as error:
-        raise _unreadable(path, error, "a UTF-8 table with as many cells in every line") from None
-
-
-def _unreadable(path: Path, error: Exception, expected: str) -> InputError:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
-    return InputError(f"{path}: cannot be read ({reason}); give {expected}.")
+    return pyarrow.csv.read_csv(
+        path,
+        read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, errors lack the row
+        parse_options=pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types={name: pyarrow.string() for name in text_columns},
+            true_values=[],  # else 'true' and 'True' would be one name here and two in other columns
+            false_values=[],
+        ),
+    )
 
 
 def separator(path: Path) -> str:
