@@ -14,7 +14,6 @@ from torch import nn
 from torch.func import functional_call
 
 from noiselimit import InputError, RunSpec, load_run, train
-from noiselimit.cli.main import run
 from noiselimit.data.examples import DataSet
 from noiselimit.networks import NETWORKS, Architecture, Role, check_name, is_dotted
 from noiselimit.networks.module import build_network, canonical, check_network, load
@@ -261,15 +260,3 @@ def test_a_buffer_changed_in_place_is_trained_and_saved(
     assert all((m > 0.1).all() for m in saved)
     assert not torch.equal(*saved)
     assert torch.equal(train(specs[1], blobs)[0].weights.classifier["m"], saved[1])
-
-
-def test_code_that_exits_during_training_gives_exit_code_2(
-    write_module: Write, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name = write_module(NET.format("x.max() > 1 and exit(7)", "self.head(z), z"))
-    name = write_module(
-        f"from {name} import Net\n\ndef make(s, c): return nn.Sequential(nn.Flatten(), Net((64,), c))"
-    )
-    options = ["--method", "ce", "--epochs", "1", "--train-size", "20", "--quiet"]
-    assert run(["train", "--data", "digits", "--network", f"{name}:make", *options]) == 2
-    assert "SystemExit: 7" in capsys.readouterr().err
