@@ -1,10 +1,12 @@
-"""`LimitClassifier`: LIMIT as a scikit-learn estimator, which also says which training labels look wrong."""
+"""`LimitClassifier`: LIMIT as a scikit-learn classifier that also finds label errors."""
 
+import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -19,20 +21,41 @@ from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.backend import find_device
+from noiselimit.engine.block_data import evaluation_batch
 from noiselimit.errors import InputError, number
-from noiselimit.inference import Floats, classifier_probabilities
 from noiselimit.methods import get_method
 from noiselimit.randomness import Stream, permutation
+from noiselimit.runs.run import Run
 from noiselimit.runs.selection import choose
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, train
 
+Floats = npt.NDArray[np.float64]
+
 
 class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that does not memorise wrong labels; `label_issues_` tells which labels those may be.
+    """A classifier that does not memorise wrong labels and finds label errors.
 
     X is [n, features], or pictures [n, height, width] or [n, channels, height, width]; y are integers or
-    strings. docs/python.md says what the parameters and the fitted attributes are.
+    strings.
+
+    Parameters
+    ----------
+    method, network, learning_rate, optimiser : as in `RunSpec`.
+    beta : weight of the information penalty; 'auto' tries several and chooses by held-out labels.
+    seeds : runs to average.
+    epochs, batch_size : 'auto' follows the number of examples.
+    validation_share : share of the examples held out.
+    random_state, n_jobs, verbose : as in scikit-learn.
+    device : 'auto', 'cpu' or 'cuda'.
+
+    Attributes
+    ----------
+    classes_ : the classes.
+    label_issues_ : DataFrame with one row per example: is_label_issue, label_quality, predicted_label, ...
+    label_issues_warning_ : why no label is flagged, or None.
+    runs_ : the chosen runs.
+    beta_ : the chosen beta, or None if the method has none.
     """
 
     def __init__(
@@ -89,12 +112,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             threads=effective_n_jobs(self.n_jobs),
             averaged=True,
-            progress=self._tell if self.verbose else None,
+            progress=self._log if self.verbose else None,
         )
         chosen = [run for run, counts in zip(runs, choose(runs), strict=True) if counts]
         if not chosen:
             failures = (run.metrics["failure"] for run in runs if run.failed)
-            raise InputError(f"training broke down for every beta, because {next(failures)}.")
+            raise InputError(f"training failed for every beta, because {next(failures)}.")
         device = find_device(str(self.device))
         mean = predict_all(chosen, inputs, labels, held.trained, held.validated, device)
         predicted, held_out = mean.probabilities[held.validated].argmax(1), labels[held.validated]
@@ -124,7 +147,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has inputs of shape {list(inputs.shape[1:])}, but LimitClassifier was fitted on "
                 f"{list(self.input_shape_)}: give inputs like those."
             )
-        return classifier_probabilities(self.runs_, inputs)
+        return np.asarray(np.mean([_probabilities(run, inputs) for run in self.runs_], axis=0), np.float64)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """[n] the most probable class of each input."""
@@ -140,7 +163,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         size: Any = self.batch_size
         if is_auto(size):
             size = auto_batch_size(examples, values)
-        size = RunSpec(batch_size=size).batch_size  # a whole number, or said to be none
+        size = RunSpec(batch_size=size).batch_size  # raises unless it is a whole number
         epochs: Any = self.epochs
         if is_auto(epochs):
             epochs = auto_epochs(examples, size)
@@ -153,12 +176,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             batch_size=size,
             learning_rate=self.learning_rate,
             optimiser=self.optimiser,
-            validation_labels="clean",  # those of the part that `hold_out` set apart
+            validation_labels="clean",  # of the part that `hold_out` set apart
             test_share=0.0,
             **choices,
         )
 
-    def _tell(self, news: Progress) -> None:
+    def _log(self, news: Progress) -> None:
         if news.record is None or self.verbose > 1:
             what = "done" if news.record is None else f"validation {news.record['validation_accuracy']:.3f}"
             hyper = "".join(f" {name}={value:g}" for name, value in news.spec.hyper.items())
@@ -240,3 +263,18 @@ def _validation_rows(labels: Rows, share: float, seed: int) -> Rows:
         count = 0
     places = (np.arange(count) + 0.5) * len(free) / max(count, 1)
     return np.asarray(free[places.astype(np.int64)], np.int64)
+
+
+def _probabilities(run: Run, inputs: npt.NDArray[np.generic]) -> Floats:
+    """The classifier's probabilities [n, C], in float64: in float32 they depend on the batch."""
+    dtype = (
+        torch.float32 if run.spec.names_code else torch.float64
+    )  # a user's module may hold float32 constants
+    model = copy.deepcopy(run.model).to(dtype)
+    size = evaluation_batch(inputs.shape[1:])
+    found = []
+    with torch.inference_mode():
+        for start in range(0, len(inputs), size):
+            piece = np.require(inputs[start : start + size], requirements="W")  # torch warns otherwise
+            found.append(model(run.data.standardised(piece).to(dtype))[0].to(torch.float64).softmax(-1))
+    return np.asarray(torch.cat(found).numpy(), np.float64)

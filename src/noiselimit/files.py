@@ -152,12 +152,6 @@ def refuse_link(path: Path) -> None:
         raise InputError(f"{path} is a link, which is not followed: delete it.")
 
 
-@contextmanager
-def name_for_libraries(path: Path, *, create: bool = False) -> Iterator[Path]:
-    """Deprecated: use the path itself."""
-    yield path
-
-
 def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 

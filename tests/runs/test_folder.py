@@ -9,7 +9,7 @@ import torch
 
 from noiselimit import InputError, RunSpec, load_run, train
 from noiselimit.data.examples import DataSet
-from noiselimit.runs.folder import export_classifier, write_run
+from noiselimit.runs.folder import export_classifier
 from noiselimit.runs.run import Run
 
 
@@ -97,15 +97,6 @@ def test_not_a_run_folder(tmp_path: Path) -> None:
         load_run(tmp_path / "absent")
     with pytest.raises(InputError, match=r"is not a run folder: it has no spec\.json"):
         load_run(tmp_path)
-
-
-def test_writing_a_run_that_somebody_else_has_written_meanwhile_keeps_theirs(
-    blobs: DataSet, tmp_path: Path
-) -> None:
-    run = train(RunSpec("ce", epochs=1), blobs)[0]
-    first, second = write_run(run, tmp_path), write_run(run, tmp_path)
-    assert first.path == second.path
-    assert [p.name for p in tmp_path.iterdir()] == [run.spec.folder_name]
 
 
 def test_a_failed_run_is_written_without_weights(blobs: DataSet, tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ import torch
 from scipy.special import bdtrc
 
 from noiselimit.audit.quality import Floats, Labels, chunks
-from noiselimit.inference import mean_probabilities
-from noiselimit.runs.result import read_averaged
-from noiselimit.runs.run import Averaged, Run
+from noiselimit.runs.folder import read_averaged
+from noiselimit.runs.run import Averaged, Run, mean_probabilities
 
 Probabilities = npt.NDArray[np.float32]
 

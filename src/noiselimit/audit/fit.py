@@ -26,8 +26,7 @@ from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.examples import DataSet, is_labelled, take_examples
 from noiselimit.engine.backend import find_device
 from noiselimit.engine.preparation import split_examples
-from noiselimit.inference import mean_probabilities
-from noiselimit.runs.run import Run
+from noiselimit.runs.run import Run, mean_probabilities
 from noiselimit.training import Progress, train
 
 

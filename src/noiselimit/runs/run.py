@@ -1,11 +1,12 @@
-"""Predictions of a run's classifier as a table."""
+"""A trained run: its settings, history, metrics, weights and predictions."""
 
+import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,37 +21,65 @@ from noiselimit.engine.rows import State
 from noiselimit.errors import InputError
 from noiselimit.networks import Role
 from noiselimit.networks.module import is_dotted, override_factories
-from noiselimit.runs.spec import RunSpec, architecture
+from noiselimit.runs.spec import FLOAT32, RunSpec, architecture
 
 OTHER_SCALE = 4
-"""How many times larger than in training the largest value of pictures may be before they are refused."""
+"""Pictures are refused if their largest value is more than this many times that of the training pictures."""
 
 
 @dataclass(frozen=True)
 class DataInfo:
-    """What the networks expect of their inputs and what their outputs mean."""
+    """What the networks expect of their inputs, and what their outputs mean."""
 
     name: str
     class_names: tuple[str, ...]
     input_shape: tuple[int, ...]
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    """Of the training inputs, per channel or per feature."""
+    """Of the training inputs, per channel or feature."""
     highest: float
-    """The largest value among all inputs, which tells bytes from fractions of them."""
+    """The largest input value, which distinguishes bytes from fractions."""
     table: Table | None = None
-    """How rows of a table became inputs, for runs trained on one."""
+    """How rows of a table are encoded, for runs trained on one."""
     notes: tuple[str, ...] = ()
-    """What reading the data had to tell, such as pictures that were skipped."""
+    """Messages from reading the data, such as skipped pictures."""
     resize: int | None = None
-    """Side to which pictures from files were scaled before their window was cut, if they were."""
+    """Side to which picture files were scaled before cropping."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; 'table', 'notes' and 'resize' only where there are such."""
+        """Plain JSON values; 'table', 'notes' and 'resize' only if set."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain["table"] = None if self.table is None else self.table.to_json()
         plain = {name: value for name, value in plain.items() if value not in (None, ())}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """The inverse of `to_json`; a KeyError, TypeError or ValueError if the values were altered."""
+        info = cls(
+            name=str(value["name"]),
+            class_names=tuple(value["class_names"]),
+            input_shape=tuple(int(side) for side in value["input_shape"]),
+            mean=tuple(float(number) for number in value["mean"]),
+            std=tuple(float(number) for number in value["std"]),
+            highest=float(value["highest"]),
+            table=Table.from_json(value["table"]) if "table" in value else None,
+            notes=tuple(str(note) for note in value.get("notes", ())),
+            resize=int(value["resize"]) if "resize" in value else None,
+        )
+        features = info.table.features if info.table else info.input_shape[0]
+        if not (
+            all(isinstance(name, str) and name for name in info.class_names)
+            and len(set(info.class_names)) == len(info.class_names) >= 2
+            and len(info.input_shape) in (1, 3)
+            and min(info.input_shape) >= 1
+            and len(info.mean) == len(info.std) == info.input_shape[0] == features
+            and all(0 < std < FLOAT32 for std in info.std)
+            and all(abs(number) < FLOAT32 for number in (*info.mean, info.highest))
+            and (info.resize is None or info.resize >= max(info.input_shape[1:], default=0))
+        ):
+            raise ValueError("impossible classes, inputs or scale")
+        return info
 
     def standardised(self, inputs: npt.NDArray[Any]) -> Tensor:
         """float32 [n, ...]: canonical inputs as the networks saw them in training."""
@@ -69,7 +98,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """Mean probabilities over the second half of the epochs, of the training and validation examples."""
+    """Mean probabilities of the training and validation examples over the second half of the epochs."""
 
     index: npt.NDArray[np.int64]
     """[n]: positions in the data, ascending."""
@@ -81,43 +110,52 @@ class Averaged:
 
 @dataclass(frozen=True, eq=False)
 class RunContents:
-    """The large things of a run, as long as it has no folder to read them from."""
+    """The large parts of a run that has no folder."""
 
     weights: Weights
     outputs: pd.DataFrame
-    """One row per example; see docs/run-folder.md for the columns."""
+    """One row per example; docs/run-folder.md lists the columns."""
     averaged: Averaged | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One finished training. Weights and outputs are in memory, or else read from the folder `path`."""
+    """A finished run. Weights and outputs are in memory or, if `path` is set, read from that folder.
+
+    Attributes
+    ----------
+    spec : RunSpec
+    data : DataInfo
+    history : one mapping per epoch: epoch, step, learning_rate, losses and accuracies.
+    metrics : the results, as in metrics.json.
+    path : the run's folder, or None.
+    in_memory : the large parts of a run without a folder.
+    trusted : whether code that the spec names by dotted path may be imported.
+    factories : dotted path → factory to call instead of importing it.
+    """
 
     spec: RunSpec
     data: DataInfo
     history: Sequence[Mapping[str, Any]]
-    """One mapping per epoch: epoch, step, learning_rate, and loss and accuracy on the parts."""
     metrics: Mapping[str, Any]
     path: Path | None = None
     in_memory: RunContents | None = None
     trusted: bool = False
-    """Whether code that the spec names by dotted path may be imported: not for what a folder says."""
     factories: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Dotted path → what to call in its place, so that nothing is imported."""
 
     @cached_property
     def place(self) -> Path:
-        """Where the folder is even when the process has moved to another working folder."""
+        """The folder's absolute path, which holds after a change of the working folder."""
         assert self.path is not None
         return self.path.absolute()
 
     def __post_init__(self) -> None:
         if self.path is not None:
-            _ = self.place  # now, while a relative path still means what it meant
+            _ = self.place
 
     @property
     def failed(self) -> bool:
-        """Whether training broke down; `metrics["failure"]` says why."""
+        """Whether training failed; `metrics["failure"]` says why."""
         return bool(self.metrics["status"] == "failed")
 
     @cached_property
@@ -129,22 +167,19 @@ class Run:
 
     @cached_property
     def outputs(self) -> pd.DataFrame:
-        """Labels, gap and suggestion for every example the run trained, validated or was tested on."""
+        """Labels, gap and suggestion for every example of the run."""
         from noiselimit.runs.folder import read_outputs
 
-        return (
-            self.in_memory.outputs
-            if self.in_memory
-            else read_outputs(self._folder(), len(self.data.class_names))
-        )
+        classes = len(self.data.class_names)
+        return self.in_memory.outputs if self.in_memory else read_outputs(self._folder(), classes)
 
     @cached_property
     def averaged(self) -> Averaged | None:
-        """Mean probabilities over the second half of the epochs; None unless trained with averaged=True.
+        """Probabilities averaged over the second half of the epochs.
 
-        None as well where training failed or stopped before that half.
+        None without `averaged=True`, or if training failed or stopped before that half.
         """
-        from noiselimit.runs.result import read_averaged
+        from noiselimit.runs.folder import read_averaged
 
         if self.in_memory is not None:
             return self.in_memory.averaged
@@ -152,18 +187,17 @@ class Run:
 
     def _folder(self) -> Path:
         if self.path is None or self.metrics["best_epoch"] == 0:
-            where = self.path or self.spec.hash
-            raise InputError(f"run {where} has no weights: {self.metrics['failure']}.")
+            raise InputError(f"run {self.path or self.spec.hash} has no weights: {self.metrics['failure']}.")
         return self.place
 
     @cached_property
     def model(self) -> nn.Module:
-        """The classifier, an ordinary module in evaluation mode: standardised inputs → (logits, features)."""
+        """The classifier in evaluation mode: standardised inputs → (logits, features)."""
         return self._build(Role.CLASSIFIER, self.weights.classifier)
 
     @cached_property
     def predictor(self) -> nn.Module | None:
-        """The predictor likewise, or None for methods without one."""
+        """The predictor, or None for methods without one."""
         if self.weights.predictor is None:
             return None
         return self._build(Role.PREDICTOR, self.weights.predictor)
@@ -175,21 +209,20 @@ class Run:
         if foreign and not self.trusted:
             raise InputError(
                 f"run {self.path} needs the code at '{foreign[0]}': if you trust it, load the run with "
-                "trusted=True or with factory=…, or say --trust on the command line."
+                "trusted=True or with factory=…, or use --trust on the command line."
             )
+        shape, classes = self.data.input_shape, len(self.data.class_names)
         try:
-            if not paths:
-                with torch.device("meta"):  # what the folder declares is compared with its weights first
-                    drawn = network.build(self.data.input_shape, len(self.data.class_names)).state_dict()
-                if {name: t.shape for name, t in drawn.items()} != {
-                    name: t.shape for name, t in state.items()
-                }:
+            if not paths:  # compare sizes before memory is allocated
+                with torch.device("meta"):
+                    expected = network.build(shape, classes).state_dict()
+                if {k: v.shape for k, v in expected.items()} != {k: v.shape for k, v in state.items()}:
                     raise ValueError("other weights")
             with override_factories(self.factories):
-                module = network.build(self.data.input_shape, len(self.data.class_names))
+                module = network.build(shape, classes)
             module.load_state_dict(dict(state))
         except InputError:
-            raise  # of somebody's own code, which is not where it was
+            raise
         except (RuntimeError, TypeError, ValueError, IndexError, OverflowError):
             raise InputError(
                 f"the weights in {self.path or 'memory'} do not fit network '{network.name}': the folder was "
@@ -198,9 +231,16 @@ class Run:
         return module.eval()
 
     def predict_proba(self, inputs: Any, batch_size: int = 1000) -> npt.NDArray[np.float32]:
-        """Class probabilities [n, C] of the classifier, for inputs as they are in the data.
+        """Predict class probabilities.
 
-        A run trained on a table also takes a DataFrame with its columns.
+        Parameters
+        ----------
+        inputs : array, lazy inputs or, for a run trained on a table, a DataFrame with its columns.
+        batch_size : inputs at a time, at most.
+
+        Returns
+        -------
+        float32 array [n, C]
         """
         ready = self._canonical(inputs)
         if ready.shape[1:] != self.data.input_shape:
@@ -208,22 +248,19 @@ class Run:
                 f"inputs have shape {list(ready.shape[1:])} each, but the run was trained on "
                 f"{list(self.data.input_shape)}: give inputs like those of '{self.data.name}'."
             )
-        if ready.ndim == 4 and ready.dtype != np.uint8 and highest_value(ready) <= 1 < self.data.highest:
-            raise InputError(
-                f"inputs go up to {highest_value(ready):g}, but the run was trained on values up to "
-                f"{self.data.highest:g}: scale them alike."
-            )
-        if ready.ndim == 4 and highest_value(ready) > OTHER_SCALE * max(self.data.highest, 1.0):
-            raise InputError(
-                f"inputs go up to {highest_value(ready):g}, but the run was trained on values up to "
-                f"{self.data.highest:g}: scale them alike."
-            )
-        # One at a time: pictures that are decoded when asked for need not fit in memory together.
+        if ready.ndim == 4:
+            highest = highest_value(ready)
+            too_low = ready.dtype != np.uint8 and highest <= 1 < self.data.highest
+            if too_low or highest > OTHER_SCALE * max(self.data.highest, 1.0):
+                raise InputError(
+                    f"inputs go up to {highest:g}, but the run was trained on values up to "
+                    f"{self.data.highest:g}: scale them alike."
+                )
         size = evaluation_batch(ready.shape[1:], batch_size)
-        pieces = (ready[i : i + size] for i in range(0, len(ready), size))
+        pieces = (ready[i : i + size] for i in range(0, len(ready), size))  # lazy: decoded one at a time
         with torch.inference_mode():
-            said = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
-        return np.asarray(torch.cat(said).numpy(), np.float32)
+            found = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
+        return np.asarray(torch.cat(found).numpy(), np.float32)
 
     def _canonical(self, inputs: Any) -> Inputs:
         if isinstance(inputs, LazyInputs):
@@ -234,11 +271,7 @@ class Run:
 
 
 def prediction_table(run: Run, inputs: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """One row per input: its index, the predicted label and class name, and the probability given to it.
-
-    `names` [n], where inputs have any, are a second column.
-    """
-    _require_scale(run, inputs)
+    """One row per input: index, name if there are names, predicted label and class, and its probability."""
     probabilities = run.predict_proba(inputs)
     labels = probabilities.argmax(1)
     table = pd.DataFrame(
@@ -254,11 +287,22 @@ def prediction_table(run: Run, inputs: Any, names: Sequence[str] | None = None) 
     return table
 
 
-def _require_scale(run: Run, inputs: Any) -> None:
-    """Pictures from files hold bytes; to a run on fractions of them all of these would look alike."""
-    is_bytes = len(run.data.input_shape) == 3 and getattr(inputs, "dtype", None) == np.uint8
-    if is_bytes and run.data.highest <= 1 < highest_value(inputs):
-        raise InputError(
-            f"inputs go up to {highest_value(inputs):g}, but the run was trained on values up to "
-            f"{run.data.highest:g}: give an .npz file with values scaled alike."
-        )
+def mean_probabilities(runs: Sequence[Run], inputs: Inputs, device: torch.device) -> npt.NDArray[np.float32]:
+    """Mean class probabilities [n, C] over runs, and over classifier and predictor of each.
+
+    Computed on the device, in batches: the inputs need not fit in memory.
+    """
+    networks = [
+        (run, copy.deepcopy(network).to(device))
+        for run in runs
+        for network in (run.model, run.predictor or run.model)
+    ]
+    mean = np.zeros((len(inputs), len(runs[0].data.class_names)), np.float32)
+    size = evaluation_batch(inputs.shape[1:])
+    with torch.inference_mode():
+        for start in range(0, len(inputs), size):
+            piece = np.require(inputs[start : start + size], requirements="W")  # torch warns otherwise
+            for run, network in networks:
+                logits = network(run.data.standardised(piece).to(device))[0].to(torch.float32)
+                mean[start : start + size] += logits.softmax(-1).cpu().numpy() / len(networks)
+    return mean

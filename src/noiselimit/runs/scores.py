@@ -1,13 +1,14 @@
-"""What class probabilities say about labels: gap, label quality, and how well wrong labels stand out."""
+"""Scores of labels from class probabilities: gap, label quality and how well they find wrong labels."""
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-PIECE = 2**20  # probabilities at a time: of many classes, a copy of all in float64 would need room
+PIECE = 2**20  # probabilities at a time, to save memory
 
 
 def gap(probabilities: npt.NDArray[np.floating], labels: Labels) -> Floats:
@@ -34,12 +35,10 @@ def roc_auc(gaps: Floats, wrong: Flags) -> float | None:
     negatives = len(wrong) - positives
     if not positives or not negatives:
         return None
-    _, inverse, counts = np.unique(gaps, return_inverse=True, return_counts=True)
-    mean_ranks = np.cumsum(counts) - (counts - 1) / 2  # of 1 … n, tied values sharing theirs
-    rank_sum = float(mean_ranks[inverse][wrong].sum())
+    rank_sum = float(rankdata(gaps)[wrong].sum())
     return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
 
 
 def memorised(predicted: Labels, given: Labels, wrong: Flags) -> float | None:
-    """Share of the wrong labels that the classifier reproduces; None when none is wrong."""
+    """Share of the wrong labels that the classifier reproduces; None if none is wrong."""
     return float((predicted == given)[wrong].mean()) if wrong.any() else None
