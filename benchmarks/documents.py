@@ -21,25 +21,9 @@ from noiselimit.report.charts import Line, line_chart
 from paper.drawing import draw_fano
 from paper.figures import FIGURES, draw
 from paper.protocol import Cell
-from paper.tables import PAPER, all_results, least_agreeing
+from paper.tables import NAMES, PAPER, all_results, least_agreeing
 
 DOCS = ROOT / "docs"
-NAMES = {
-    "ce": "CE",
-    "ce-gn": "CE + GN",
-    "ce-ln": "CE + LN",
-    "mae": "MAE",
-    "fw": "FW",
-    "dmi": "DMI",
-    "soft-penalty": "soft penalty",
-    "limit-g+s": "LIMIT-G + S",
-    "limit-l+s": "LIMIT-L + S",
-    "limit-g": "LIMIT-G − S",
-    "limit-l": "LIMIT-L − S",
-    "limit-g+init": "LIMIT-G + init",
-    "limit-l+init": "LIMIT-L + init",
-}
-"""Method → its name in the paper."""
 HEAD = {
     "MNIST, 50 %": ("mnist", "uniform:0.5/48000"),
     "MNIST, 80 %": ("mnist", "uniform:0.8/48000"),

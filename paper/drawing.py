@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw
 
 from noiselimit.report.charts import Bars, Line, fano_chart, fano_curve, histogram, line_chart, panels
 from paper.rows import best
+from paper.tables import NAMES
 
 UNIT = 10_000
 """Curves keep accuracies as whole numbers up to this."""
@@ -19,17 +20,17 @@ BINS, SPAN = 40, (0.0, 2**0.5)
 """Of histograms."""
 PAIR_SHARE = 0.4
 """Of the classes, whose labels pair noise may change."""
-METHODS: dict[str, tuple[str, float, bool]] = {
-    "ce": ("CE", 1.0, False),
-    "mae": ("MAE", 0.5, True),
-    "fw": ("FW", 0.5, False),
-    "dmi": ("DMI", 1.0, True),
-    "limit-g": ("LIMIT-G − S", 0.5, False),
-    "limit-l": ("LIMIT-L − S", 1.0, False),
-    "limit-g+init": ("LIMIT-G + init", 0.5, True),
-    "limit-l+init": ("LIMIT-L + init", 1.0, True),
+LOOKS: dict[str, tuple[float, bool]] = {
+    "ce": (1.0, False),
+    "mae": (0.5, True),
+    "fw": (0.5, False),
+    "dmi": (1.0, True),
+    "limit-g": (0.5, False),
+    "limit-l": (1.0, False),
+    "limit-g+init": (0.5, True),
+    "limit-l+init": (1.0, True),
 }
-"""Methods of the learning curves: the paper's name, opacity of the line, and whether it is dashed."""
+"""Methods of the learning curves: opacity of the line, and whether it is dashed."""
 TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {
     "": ("cross-entropy", {}),
     "dropout": ("dropout", {"strength": 0.5}),
@@ -65,16 +66,15 @@ def draw_fano(rows: pd.DataFrame) -> str:
 
 def draw_learning_curves(rows: pd.DataFrame) -> str | None:
     """Of each method the value that the noisy validation labels choose."""
-    chosen = pd.concat([best(rows[rows["method"] == method]) for method in METHODS])
+    chosen = pd.concat([best(rows[rows["method"] == method]) for method in LOOKS])
     if chosen.empty:
         return None
 
     def style(row: Any) -> dict[str, Any]:
-        label, strength, dashed = METHODS[row.method]
+        label, (strength, dashed) = NAMES[row.method], LOOKS[row.method]
         emphasis = "chosen" if row.method.startswith("limit") else "baseline"
-        tooltip = f"{label} {row.hyper}".strip()
-        look = {"strength": strength, "dashed": dashed}
-        return {"label": label, "emphasis": emphasis, "tooltip": tooltip, **look}
+        look = {"emphasis": emphasis, "strength": strength, "dashed": dashed}
+        return {"label": label, "tooltip": f"{label} {row.hyper}".strip(), **look}
 
     wrong = _percent(_wrong_share(next(chosen.itertuples())))
     return panels(_side_charts(chosen, style), title=f"Accuracy per epoch with {wrong} wrong labels")
@@ -112,7 +112,7 @@ def draw_beta_sweep(rows: pd.DataFrame) -> str | None:
         strength = 0.25 + 0.75 * betas.index(row.beta) / max(len(betas) - 1, 1)
         return {"label": f"β {row.beta:g}", "emphasis": "chosen", "strength": strength}
 
-    charts = [_side_charts(own, style, f"{METHODS[str(name)][0]}: ") for name, own in rows.groupby("method")]
+    charts = [_side_charts(own, style, f"{NAMES[str(name)]}: ") for name, own in rows.groupby("method")]
     sides = [chart for side in zip(*charts, strict=True) for chart in side]
     return panels(sides, title="Accuracy per epoch by β, 80 % wrong labels", columns=len(charts))
 

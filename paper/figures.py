@@ -21,7 +21,7 @@ from noiselimit.data.examples import DataSet
 from noiselimit.files import make_folder
 from noiselimit.runs.run import Run
 from paper import drawing
-from paper.drawing import BINS, METHODS, SPAN, UNIT, parse_suspects
+from paper.drawing import BINS, LOOKS, SPAN, UNIT, parse_suspects
 from paper.protocol import Cell, Grid, Protocol, Task, make_tasks, protocol_for
 from paper.rows import RUN, append_rows, best, current, read_rows
 from paper.tables import PAPER, TABLES
@@ -225,7 +225,7 @@ _FIGURES = (
         memorises=True,
     ),
     Figure("fano", "Least training error against memorised bits", "curves", drawing.draw_fano),
-    _learning_curves("learning-curves", _noisy_mnist(*METHODS)[:6], "MNIST with 80 % wrong labels"),
+    _learning_curves("learning-curves", _noisy_mnist(*LOOKS)[:6], "MNIST with 80 % wrong labels"),
     Figure(
         "beta-sweep",
         "What β does to LIMIT on MNIST with 80 % wrong labels",
@@ -240,7 +240,7 @@ _FIGURES = (
     _suspicious("clothing1m", "real", None, "Clothing1M"),
     *(
         _learning_curves(
-            f"learning-curves-{name}", [Cell(data, noise, 0.4, 40_000, each) for each in METHODS], title
+            f"learning-curves-{name}", [Cell(data, noise, 0.4, 40_000, each) for each in LOOKS], title
         )
         for name, data, noise, title in _CIFAR
     ),

@@ -18,6 +18,22 @@ TITLES = {
     "cifar100": "CIFAR-100 with uniform noise (tab:joint-table)",
     "clothing1m": "Clothing1M (tab:joint-table)",
 }
+NAMES = {
+    "ce": "CE",
+    "ce-gn": "CE + GN",
+    "ce-ln": "CE + LN",
+    "mae": "MAE",
+    "fw": "FW",
+    "dmi": "DMI",
+    "soft-penalty": "soft penalty",
+    "limit-g+s": "LIMIT-G + S",
+    "limit-l+s": "LIMIT-L + S",
+    "limit-g": "LIMIT-G − S",
+    "limit-l": "LIMIT-L − S",
+    "limit-g+init": "LIMIT-G + init",
+    "limit-l+init": "LIMIT-L + init",
+}
+"""Method → its name in the paper."""
 PAPER_SEEDS = 5
 MARGIN = 0.1
 """Per cent, for the rounding of the paper's numbers."""
