@@ -116,7 +116,11 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
     took: dict[str, Row] = {}
     failures: dict[str, str] = {}
     for name, training in TRAININGS.items():
-        print(f"detection: {problem.name}, {name}", file=sys.stderr, flush=True)
+        print(
+            f"detection: {problem.data}, {problem.noise}, seed {problem.seed}, {name}",
+            file=sys.stderr,
+            flush=True,
+        )
         reset_memory(device)
         started, computed = time.perf_counter(), time.process_time()
         try:

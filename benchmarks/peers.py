@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from torch import Tensor
 
 from benchmarks.problems import Floats, Labels
@@ -295,7 +295,7 @@ def cleanlab_flags(probabilities: Probabilities, given: Labels) -> tuple[Flags, 
     from cleanlab.filter import find_label_issues
 
     exact = probabilities.astype(np.float64)
-    exact /= exact.sum(1, keepdims=True)  # saved ones are rounded
+    exact /= exact.sum(1, keepdims=True)
     flags = np.asarray(find_label_issues(given, exact, n_jobs=1), np.bool_)
     return flags, float(num_label_issues(given, exact)) / len(given)
 
@@ -312,13 +312,11 @@ def ranking(scores: Floats, wrong: Flags) -> dict[str, float | None]:
     return {"auroc": float(auroc), "auprc": float(auprc)}
 
 
-def flagging(flags: Flags, noise_rate: float | None, wrong: Flags) -> dict[str, float | None]:
-    """`f1` and `flagged` of a tool's flags, and the error of its estimated share of wrong labels, if any."""
-    hits = int((flags & wrong).sum())
-    found = {
-        "f1": 2 * hits / (int(flags.sum()) + int(wrong.sum())) if wrong.any() else None,
+def flagging(flags: Flags, noise_rate: float, wrong: Flags) -> dict[str, float | None]:
+    """`f1` and `flagged` of a tool's flags, and the error of its estimated share of wrong labels."""
+    return {
+        "f1": float(f1_score(wrong, flags)) if wrong.any() else None,
         "flagged": float(flags.mean()),
+        "noise_rate": noise_rate,
+        "noise_rate_error": noise_rate - float(wrong.mean()),
     }
-    if noise_rate is None:
-        return found
-    return {**found, "noise_rate": noise_rate, "noise_rate_error": noise_rate - float(wrong.mean())}

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.errors import InputError, number
@@ -116,12 +115,6 @@ class Problem:
         """What tells problems apart in a results file."""
         return {"data": self.data, "noise": self.noise, "seed": self.seed, "examples": self.examples}
 
-    @property
-    def name(self) -> str:
-        """For messages and file names."""
-        letters = f"{self.data}-{self.noise}-seed{self.seed}"
-        return "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in letters)
-
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
@@ -142,10 +135,6 @@ def load_problem(problem: Problem) -> Labelled:
     made = MADE.get(problem.data)
     data = load_data(problem.data, problem.data_dir) if made is None else made(problem.seed)
     examples = data.examples
-    if isinstance(examples.inputs, LazyInputs):
-        raise InputError(
-            f"data is {problem.data}, whose pictures stay in files: use data that fit in memory."
-        )
     noisy = make_noise(problem.noise, examples.class_names).apply(examples, problem.seed)
     clean = examples.labels if noisy.clean_labels is None else noisy.clean_labels
     count = len(examples)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from noiselimit.errors import InputError, unknown
+from noiselimit.errors import unknown
 from paper.protocol import Cell, Protocol, Task, make_tasks, protocol_for
 from paper.rows import current, is_exhausted, read_rows, rows_path
 
@@ -61,31 +61,25 @@ def choose_cells(
 ) -> list[Cell]:
     """The cells of these methods on these problems, such as uniform:0.8/10000, uniform:0.8 or uniform."""
     cells = TABLES[table]
-    known = dict.fromkeys(cell.method for cell in cells)
-    for method in methods or ():
-        if method not in known:
-            raise unknown("method of this table", method, known)
-    for problem in problems or ():
-        if not any(_is_on(cell, problem) for cell in cells):
-            there = ", ".join(dict.fromkeys(cell.problem for cell in cells))
-            raise InputError(f"table {table} has no cell '{problem}': give some of {there}.")
+    known = {
+        "method of this table": dict.fromkeys(cell.method for cell in cells),
+        "cell of this table": dict.fromkeys(part for cell in cells for part in _problem_parts(cell)),
+    }
+    for (what, names), given in zip(known.items(), (methods, problems), strict=True):
+        for name in given or ():
+            if name not in names:
+                raise unknown(what, name, names)
     return [
         cell
         for cell in cells
         if (methods is None or cell.method in methods)
-        and (problems is None or any(_is_on(cell, problem) for problem in problems))
+        and (problems is None or set(_problem_parts(cell)) & set(problems))
     ]
 
 
-def _is_on(cell: Cell, problem: str) -> bool:
-    noise, *sizes = problem.split("/")
-    name, *shares = noise.split(":")
-    if sizes and sizes != [str(cell.n)]:
-        return False
-    try:
-        return name == cell.noise and all(float(share) == cell.p for share in shares)
-    except ValueError:
-        return False
+def _problem_parts(cell: Cell) -> tuple[str, str, str]:
+    """What may name a cell: noise, noise and share, or the whole problem."""
+    return cell.noise, cell.problem.partition("/")[0], cell.problem
 
 
 def table_tasks(cells: Iterable[Cell], seeds: Iterable[int], protocol: Protocol) -> list[Task]:

@@ -72,7 +72,7 @@ def test_quick_runs_are_on_digits_and_have_settings_of_their_own() -> None:
 
 
 def test_cells_and_values_are_chosen() -> None:
-    cells = choose_cells("mnist", ["limit-l"], ["uniform:.80/10000", "uniform:0.5"])
+    cells = choose_cells("mnist", ["limit-l"], ["uniform:0.8/10000", "uniform:0.5"])
     assert [cell.problem for cell in cells] == [
         "uniform:0.5/1000",
         "uniform:0.5/10000",
