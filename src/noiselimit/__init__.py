@@ -4,56 +4,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from noiselimit.audit.find import find_label_issues
-    from noiselimit.data.catalogue import load_data
-    from noiselimit.data.examples import DataSet, Examples, make_examples
-    from noiselimit.data.reading import Reading
-    from noiselimit.errors import InputError
-    from noiselimit.estimator import LimitClassifier
-    from noiselimit.information.meter import MemorisationMeter
-    from noiselimit.loss import LimitLoss
-    from noiselimit.noise import (
-        GivenNoise,
-        InstanceNoise,
-        MatrixNoise,
-        PairNoise,
-        SymmetricNoise,
-        UniformNoise,
-    )
-    from noiselimit.runs.folder import load_run
-    from noiselimit.runs.run import Run
-    from noiselimit.runs.selection import choose
-    from noiselimit.runs.spec import RunSpec, grid
-    from noiselimit.training import train
+    from noiselimit.audit.find import find_label_issues as find_label_issues
+    from noiselimit.data.catalogue import load_data as load_data
+    from noiselimit.data.examples import DataSet as DataSet
+    from noiselimit.data.examples import Examples as Examples
+    from noiselimit.data.examples import make_examples as make_examples
+    from noiselimit.data.reading import Reading as Reading
+    from noiselimit.errors import InputError as InputError
+    from noiselimit.estimator import LimitClassifier as LimitClassifier
+    from noiselimit.information.meter import MemorisationMeter as MemorisationMeter
+    from noiselimit.loss import LimitLoss as LimitLoss
+    from noiselimit.noise import GivenNoise as GivenNoise
+    from noiselimit.noise import InstanceNoise as InstanceNoise
+    from noiselimit.noise import MatrixNoise as MatrixNoise
+    from noiselimit.noise import PairNoise as PairNoise
+    from noiselimit.noise import SymmetricNoise as SymmetricNoise
+    from noiselimit.noise import UniformNoise as UniformNoise
+    from noiselimit.runs.folder import load_run as load_run
+    from noiselimit.runs.run import Run as Run
+    from noiselimit.runs.selection import choose as choose
+    from noiselimit.runs.spec import RunSpec as RunSpec
+    from noiselimit.runs.spec import grid as grid
+    from noiselimit.training import train as train
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "DataSet",
-    "Examples",
-    "GivenNoise",
-    "InputError",
-    "InstanceNoise",
-    "LimitClassifier",
-    "LimitLoss",
-    "MatrixNoise",
-    "MemorisationMeter",
-    "PairNoise",
-    "Reading",
-    "Run",
-    "RunSpec",
-    "SymmetricNoise",
-    "UniformNoise",
-    "choose",
-    "find_label_issues",
-    "grid",
-    "load_data",
-    "load_run",
-    "make_examples",
-    "train",
-]
-
-_HOMES = {
+_MODULES = {
     "DataSet": "data.examples",
     "Examples": "data.examples",
     "GivenNoise": "noise",
@@ -65,9 +41,9 @@ _HOMES = {
     "MemorisationMeter": "information.meter",
     "PairNoise": "noise",
     "Reading": "data.reading",
-    "SymmetricNoise": "noise",
     "Run": "runs.run",
     "RunSpec": "runs.spec",
+    "SymmetricNoise": "noise",
     "UniformNoise": "noise",
     "choose": "runs.selection",
     "find_label_issues": "audit.find",
@@ -77,13 +53,14 @@ _HOMES = {
     "make_examples": "data.examples",
     "train": "training",
 }
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that `import noiselimit` and `--help` stay fast."""
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'noiselimit' has no attribute '{name}'")
-    value = getattr(import_module(f"noiselimit.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"noiselimit.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 
