@@ -121,6 +121,8 @@ def check_picture(path: str | Path) -> None:
 def _opened(path: str | Path) -> Iterator[Image.Image]:
     """The picture in the file; any error inside the block becomes an InputError."""
     try:
+        if not os.path.isfile(path):
+            raise FileNotFoundError
         with Image.open(path, formats=FORMATS) as image:
             limit = Image.MAX_IMAGE_PIXELS
             if limit is not None and image.width * image.height > limit:
