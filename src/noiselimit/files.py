@@ -146,12 +146,6 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def refuse_link(path: Path) -> None:
-    """Refuse a symbolic link where a folder of ours belongs."""
-    if path.is_symlink():
-        raise InputError(f"{path} is a link, which is not followed: delete it.")
-
-
 def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 

@@ -29,7 +29,7 @@ from noiselimit.cli.options import (
 from noiselimit.cli.tables import plain_table, print_all
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
-from noiselimit.files import file_lock, read_small_text, refuse_link
+from noiselimit.files import file_lock, read_small_text
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
@@ -234,7 +234,6 @@ def unfinished_folder(folder: Path) -> Iterator[Path]:
     place = folder.resolve()
     unfinished = place.with_name(f".{place.name}.unfinished")
     with file_lock(place, called=folder, remedy="choose another folder"):
-        refuse_link(unfinished)
         try:
             yield unfinished
         except BaseException:

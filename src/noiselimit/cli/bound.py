@@ -31,7 +31,7 @@ def number_option(flag: str, metavar: str, help: str) -> Any:
     return typer.Option(flag, metavar=metavar, help=help)
 
 
-def noise_entropy(probability: float | None, entropy: float | None, classes: int) -> float:
+def entropy_of(probability: float | None, entropy: float | None, classes: int) -> float:
     """Return H(y|x) in bits, from the probability of uniform noise or as given."""
     from noiselimit.information import uniform_noise_entropy
     from noiselimit.information.entropy import numbers
@@ -72,7 +72,7 @@ def fano(
         float, number_option("--bits", "BITS", "I(w;Y|X) per label: what the weights hold.")
     ],
     probability: Noise = None,
-    noise: Entropy = None,
+    noise_entropy: Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the lowest training error that memorised bits allow.
@@ -81,7 +81,7 @@ def fano(
     """
     from noiselimit.information import least_error
 
-    entropy = noise_entropy(probability, noise, classes)
+    entropy = entropy_of(probability, noise_entropy, classes)
     error = least_error(entropy, information, classes)
     note = f"no error is implied, since a label holds {entropy:.3g} bits of noise" if error == 0 else ""
     facts = {"classes": classes, "noise_entropy": entropy, "bits": information}
@@ -93,7 +93,7 @@ def memorised(
     classes: Classes,
     error: Annotated[float, number_option("--error", "R", "Training error on the given, noisy labels.")],
     probability: Noise = None,
-    noise: Entropy = None,
+    noise_entropy: Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the fewest bits that a training error implies.
@@ -102,7 +102,7 @@ def memorised(
     """
     from noiselimit.information import least_information
 
-    entropy = noise_entropy(probability, noise, classes)
+    entropy = entropy_of(probability, noise_entropy, classes)
     found = least_information(entropy, error, classes)
     note = "such an error needs no memorised bits" if found < ROUNDING else ""
     facts = {"classes": classes, "noise_entropy": entropy, "error": error}
@@ -122,7 +122,7 @@ def capacity(
         int | None, typer.Option(metavar="D", help="Numbers in a gradient. [default: the number of classes]")
     ] = None,
     probability: Noise = None,
-    noise: Entropy = None,
+    noise_entropy: Entropy = None,
     as_json: Json = False,
 ) -> None:
     """Print the most bits that noisy gradients can carry.
@@ -134,10 +134,10 @@ def capacity(
 
     if passes < 1:
         raise InputError(f"passes is {passes}: give a whole number ≥ 1.")
-    if probability is None and noise is None:
+    if probability is None and noise_entropy is None:
         entropy = math.log2(whole_numbers("classes", classes, at_least=2))
     else:
-        entropy = noise_entropy(probability, noise, classes)
+        entropy = entropy_of(probability, noise_entropy, classes)
     size = classes if dimension is None else dimension
     each = gradient_capacity(mean_square_norm, size, sigma, cast(Any, distribution))
     note = f"a label holds {entropy:.3g} bits at most" if passes * each >= entropy else ""

@@ -1,6 +1,7 @@
 """Messages for mistakes on the command line, and options from a --config file."""
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from noiselimit.files import FULL, read_small_text
 from noiselimit.machine import lacks_memory
 
 
-def error_message(error: Exception, command: Any) -> str | None:
+def error_message(error: Exception, command: Any, typed: Sequence[str]) -> str | None:
     """Return one sentence for an error that the user can correct, None for a bug."""
     if isinstance(error, InputError):
-        return _with_option_name(str(error), command)
+        for word in typed:
+            command = _subcommands(command).get(word, command)
+        return _with_option_name(str(error), _option_names(command))
     if isinstance(error, OSError):
         place = error.filename or "the output"
         remedy = "free some space" if error.errno in FULL else "check its permissions"
@@ -33,26 +36,21 @@ def _parser_message(error: Any) -> str:
     given = getattr(error, "option_name", None)
     known = _option_names(context.command)
     if given is not None and given not in known.values():
-        if any(given in _option_names(each).values() for each in _subcommands(context.command)):
+        if any(given in _option_names(each).values() for each in _subcommands(context.command).values()):
             return f"{given} comes after a command: see '{context.command_path} --help'."
         return str(unknown("option", given, [*known.values(), "--help"]))
     return f"{error.format_message().rstrip('.')}: see '{context.command_path} --help'."
 
 
-def _with_option_name(message: str, command: Any) -> str:
+def _with_option_name(message: str, flags: Mapping[str, str]) -> str:
     """'learning_rate is 0: …', which Python users see, as '--learning-rate is 0: …'."""
-    groups = _subcommands(command)
-    commands = [inner for each in groups for inner in (each, *_subcommands(each))]
-    flags = {name: flag for each in commands for name, flag in _option_names(each).items()}
-    name, is_, rest = message.partition(" is ")
-    if not is_:
-        name, is_, rest = message.partition(" has no effect ")
+    name, blank, rest = message.partition(" ")
     # A file may have the name of an option, such as out.
-    return f"{flags[name]}{is_}{rest}" if name in flags and not Path(name).exists() else message
+    return f"{flags[name]}{blank}{rest}" if name in flags and not Path(name).exists() else message
 
 
-def _subcommands(command: Any) -> list[Any]:
-    return list(getattr(command, "commands", {}).values())
+def _subcommands(command: Any) -> dict[str, Any]:
+    return getattr(command, "commands", {})
 
 
 def _option_names(command: Any) -> dict[str, str]:

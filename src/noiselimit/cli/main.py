@@ -25,7 +25,7 @@ from noiselimit.errors import Notice, unknown
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 130, 141, 143
 """Exit codes; the last three are those of shells."""
-RESUMABLE = ("train", "demo", "audit")
+RESUMABLE = (["train"], ["demo"], ["audit"])
 
 
 class _Commands(TyperGroup):
@@ -97,14 +97,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except typer.Exit as ended:
             return ended.exit_code
         except (KeyboardInterrupt, typer.Abort) as error:
-            kept = "checkpoints and finished runs are" if typed[0] in RESUMABLE else "nothing is"
+            kept = "checkpoints and finished runs are" if typed[:1] in RESUMABLE else "nothing is"
             _report(f"interrupted; {kept} kept. To continue: noiselimit {shlex.join(typed)}")
             return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
         except BrokenPipeError:  # the reader, such as head, has ended
             _discard_output()
             return BROKEN_PIPE
         except Exception as error:
-            message = error_message(error, command)
+            message = error_message(error, command, typed)
             if message is None:
                 raise
             if isinstance(error, OSError):

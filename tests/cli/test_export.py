@@ -1,8 +1,6 @@
 """noiselimit export: a state dict that an ordinary module takes as it is."""
 
-import errno
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -41,16 +39,3 @@ def test_json(command, one_run):
     assert told["weights"] == "w.safetensors"
     assert told["network"] == "mlp"
     assert told["class_names"] == ["0", "1", "2"]
-
-
-def test_a_full_disk_is_named_with_the_file(command, monkeypatch, one_run):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    answer = command("export", one_run, "--out", "w.safetensors")
-    assert answer.code == 2
-    assert answer.err == (
-        "noiselimit: w.safetensors cannot be used (No space left on device): free space or choose another "
-        "place.\n"
-    )

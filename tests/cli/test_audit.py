@@ -1,0 +1,347 @@
+"""noiselimit audit: what it writes, prints and never changes, from every kind of data."""
+
+import json
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from noiselimit import UniformNoise, load_data
+from noiselimit.audit.fit import AuditFit, fit
+from noiselimit.audit.plan import DEFAULT, FAST
+from noiselimit.cli.audit import default_folder, format_quality, make_plan
+from noiselimit.cli.main import run
+from noiselimit.data.reading import Reading
+
+QUICK = ("--fast", "--quiet", "--threads", "1", "--epochs", "12")
+FILES = {"label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"}
+HOSTILE = "<script>alert(1)</script>"
+NAMES = np.array(["ant", HOSTILE, "cow, brown"])
+ROWS, WRONG = 240, np.arange(5, 240, 20)
+
+
+def animals() -> pd.DataFrame:
+    """Three classes that are easy to tell apart; every twentieth row has the label of the next class."""
+    generator = np.random.default_rng(4)
+    kinds = np.arange(ROWS) % 3
+    frame = pd.DataFrame(6 * np.eye(3)[kinds] + generator.normal(size=(ROWS, 3)), columns=["a", "b", "c"])
+    frame["site"] = np.array(["north", "south"])[generator.integers(0, 2, ROWS)]
+    kinds[WRONG] = (kinds[WRONG] + 1) % 3
+    frame["kind"] = NAMES[kinds]
+    return frame
+
+
+def right_names() -> np.ndarray:
+    return NAMES[np.arange(ROWS) % 3]
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with animals.csv and its audit in out/, made once."""
+    folder = tmp_path_factory.mktemp("audited")
+    animals().to_csv(folder / "animals.csv", index=False)
+    source = str(folder / "animals.csv")
+    assert run(["audit", source, "--label", "kind", "--out", str(folder / "out"), *QUICK]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fitted(audited: Path) -> AuditFit:
+    return fit(load_data(audited / "animals.csv", reading=Reading(label="kind")), threads=1)
+
+
+@pytest.fixture
+def trained(fitted: AuditFit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training on the animals takes no time."""
+    monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: fitted)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    animals().to_csv(tmp_path / "animals.csv", index=False)
+    return tmp_path / "animals.csv"
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Class folders of 8 × 8 pictures, bright above or bright below; one is in the wrong folder."""
+    generator = np.random.default_rng(3)
+    for row in range(60):
+        pixels = generator.integers(0, 60, size=(8, 8, 3))
+        pixels[slice(0, 4) if row % 2 else slice(4, 8)] += 150
+        place = tmp_path / "photos" / ("high" if row % 2 or row == 30 else "low & wide")
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels.astype(np.uint8)).save(place / f"{row}.png")
+    return tmp_path / "photos"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_csv_becomes_a_folder_of_four_files(audited: Path) -> None:
+    out = audited / "out"
+    assert {path.name for path in out.iterdir()} == FILES
+    issues = pd.read_parquet(out / "label_issues.parquet")
+    assert list(issues.columns) == [
+        "is_label_issue", "label_quality", "given_label", "predicted_label", "gap", "suggested_probability",
+        "rank_in_class", "row",
+    ]  # fmt: skip
+    assert issues["given_label"].tolist() == animals()["kind"].tolist()
+    assert np.flatnonzero(issues["is_label_issue"]).tolist() == WRONG.tolist()
+    assert issues["predicted_label"].tolist() == right_names().tolist()
+    plain = issues.astype({"given_label": "str", "predicted_label": "str"})
+    pd.testing.assert_frame_equal(pd.read_csv(out / "label_issues.csv"), plain)
+    probabilities = np.load(out / "pred_probs.npy", allow_pickle=False)
+    assert (probabilities.shape, probabilities.dtype) == ((ROWS, 3), np.float32)
+    assert np.allclose(probabilities.sum(1), 1, atol=1e-6)
+    assert probabilities.argmax(1).tolist() == issues["predicted_label"].cat.codes.tolist()
+
+
+def test_the_page_shows_names_as_text(audited: Path) -> None:
+    tags: set[str] = set()
+    texts: list[str] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: tags.add(tag)
+    parser.handle_data = texts.append
+    parser.feed((audited / "out" / "report.html").read_text("utf-8"))
+    assert "script" not in tags
+    assert HOSTILE in texts
+
+
+def test_the_terminal_shows_how_many_which_and_where(command, trained, table) -> None:
+    before = table.read_bytes()
+    answer = command("audit", table, "--label", "kind", *QUICK)
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert "12 of 240" in lines[0]
+    head = next(place for place, line in enumerate(lines) if line.split()[:2] == ["row", "given"])
+    worst = lines[head + 1 : head + 13]
+    assert {int(line.split()[0]) for line in worst} == set(WRONG.tolist())
+    assert any(HOSTILE in line for line in worst)
+    assert lines[-1].endswith("audit-animals/report.html")
+    assert {path.name for path in Path("audit-animals").iterdir()} == FILES
+    assert table.read_bytes() == before
+
+
+def test_json(command, trained, table) -> None:
+    answer = command("audit", table, "--label", "kind", "--out", "here", "--json", *QUICK)
+    found = json.loads(answer.out)
+    assert found["data"] == "animals"
+    assert (found["audited_labels"], found["classes"], found["wrong_labels"]) == (240, 3, 12)
+    low, high = found["interval"]
+    assert low <= found["wrong_share"] == 12 / 240 <= high
+    assert found["flagged"] == 12
+    first = found["worst"][0]
+    assert first["suggested_label"] == right_names()[first["row"]] != first["given_label"]
+    assert first["label_quality"] == min(row["label_quality"] for row in found["worst"])
+    assert (found["missing_labels"], found["known"], found["warning"]) == ([], None, None)
+    assert [(run["beta"], run["counted"]) for run in found["runs"]] == [(3, True), (10, True)]
+    assert all(Path(found[name]).is_file() for name in ("label_issues", "pred_probs", "report"))
+    assert found["cleaned"] is None
+
+
+def test_options_reach_the_runs(command, table) -> None:
+    options = ("--epochs", "3", "--network", "mlp", "--quiet", "--json", "--label", "kind", "--threads", "1")
+    chosen = ("--beta", "1, 2", "--seed", "4,5")
+    runs = json.loads(command("audit", table, *options, *chosen).out)["runs"]
+    assert sorted((run["beta"], run["seed"]) for run in runs) == [(1, 4), (1, 5), (2, 4), (2, 5)]
+    assert {(run["epochs"], run["network"]) for run in runs} == {(3, "mlp")}
+
+
+def test_typed_settings_are_those_of_the_plan() -> None:
+    typed = {"epochs": "7", "batch_size": "9", "learning_rate": "0.5", "network": "mlp", "seed": "3"}
+    changed = replace(FAST, epochs=7, batch_size=9, learning_rate=0.5, network="mlp", seeds=(3,))
+    assert make_plan(True, typed) == changed
+    assert make_plan(False, {"beta": "1,2, 2"}).betas == (1.0, 2.0)
+    assert make_plan(False, {}) == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("source", "folder"),
+    [("digits", "audit-digits"), ("a/b.csv", "audit-b"), ("here/", "audit-here"), (".", "audit-work")],
+)
+def test_the_folder_is_named_after_the_data(tmp_path, monkeypatch, source, folder) -> None:
+    (tmp_path / "work" / "here").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    assert default_folder(source) == Path(folder)
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0.000"), (9.4e-6, "9e-06"), (0.1234, "0.123")])
+def test_small_qualities_can_be_told_apart(value, text) -> None:
+    assert format_quality(value) == text
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz", "tsv"])
+def test_other_files(command, tmp_path, ending) -> None:
+    frame, path, label = animals(), tmp_path / f"animals.{ending}", ("--label", "kind")
+    if ending == "parquet":
+        frame.to_parquet(path, index=False)
+    elif ending == "tsv":
+        frame.to_csv(path, sep="\t", index=False)
+    else:
+        kinds = np.array([list(NAMES).index(name) for name in frame["kind"]])
+        np.savez(path, inputs=frame[["a", "b", "c"]].to_numpy(), labels=kinds, class_names=NAMES)
+        label = ()
+    before = path.read_bytes()
+    write = ("--write", tmp_path / f"cleaned.{ending}", "--fix", "relabel")
+    found = json.loads(command("audit", path, *label, *write, "--json", *QUICK).out)
+    assert found["flagged"] == found["cleaned"]["relabelled"] == 12
+    assert path.read_bytes() == before
+    again = json.loads(command("audit", tmp_path / f"cleaned.{ending}", *label, "--json", *QUICK).out)
+    assert (again["flagged"], again["classes"]) == (0, 3)
+
+
+def test_a_cleaned_csv_lacks_the_flagged_rows_only(command, trained, table) -> None:
+    lines = table.read_bytes().splitlines(keepends=True)
+    answer = command("audit", table, "--label", "kind", "--write", "cleaned.csv", *QUICK)
+    assert answer.code == 0
+    assert "cleaned.csv" in answer.out
+    kept = [line for row, line in enumerate(lines) if row - 1 not in WRONG]
+    assert Path("cleaned.csv").read_bytes() == b"".join(kept)
+
+
+def test_class_folders_of_pictures(command, photos) -> None:
+    before = contents(photos)
+    options = (*QUICK[:-2], "--network", "mlp", "--epochs", "20", "--write", "kept.csv", "--fix", "relabel")
+    answer = command("audit", photos, *options)
+    assert answer.code == 0
+    assert contents(photos) == before
+    issues = pd.read_csv("audit-photos/label_issues.csv")
+    flagged = issues[issues["is_label_issue"]]
+    assert flagged["path"].tolist() == ["high/30.png"]
+    assert flagged["predicted_label"].tolist() == ["low & wide"]
+    assert "high/30.png" in answer.out
+    kept = pd.read_csv("kept.csv").set_index("path")["label"]
+    assert (kept["high/30.png"], len(kept)) == ("low & wide", 60)
+    assert 'src="data:image/png;base64,' in Path("audit-photos/report.html").read_text("utf-8")
+
+
+def test_only_the_training_part_is_audited(command, photos) -> None:
+    for part in ("train", "test", "val"):
+        shutil.copytree(photos, f"parts/{part}")
+    (photos.parent / "parts" / "train" / "high" / "7.png").write_bytes(b"no picture")
+    answer = command("audit", "parts", *QUICK, "--epochs", "2", "--skip-bad-images")
+    assert answer.code == 0
+    assert "validation part" in answer.err
+    assert "7.png" in answer.err
+    paths = pd.read_csv("audit-parts/label_issues.csv")["path"]
+    assert paths.str.startswith("train/").all()
+    assert len(paths) == 59
+
+
+def test_missing_labels_are_listed_and_the_rest_is_audited(command, tmp_path) -> None:
+    frame = animals()
+    frame.loc[[0, 17, 100], "kind"] = None
+    frame.to_csv("animals.csv", index=False)
+    answer = command("audit", "animals.csv", "--label", "kind", "--write", "cleaned.csv", "--json", *QUICK)
+    assert answer.code == 0
+    assert json.loads(answer.out)["missing_labels"] == [0, 17, 100]
+    issues = pd.read_parquet("audit-animals/label_issues.parquet")
+    rest = issues.iloc[[0, 17, 100]]
+    assert rest[["given_label", "label_quality", "gap"]].isna().all(axis=None)
+    assert not rest["is_label_issue"].any()
+    assert rest["predicted_label"].tolist() == right_names()[[0, 17, 100]].tolist()
+    assert len(issues) == len(np.load("audit-animals/pred_probs.npy")) == ROWS
+    assert pd.read_csv("cleaned.csv")["kind"].isna().sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("rule", "flagged"),
+    [
+        (("--budget", "5"), 5),
+        (("--expect-noise", "0.1"), 24),
+        (("--min-quality", "0"), 0),
+        (("--min-quality", "1"), 240),
+    ],
+)
+def test_you_can_set_how_many_labels_are_flagged(command, trained, table, rule, flagged) -> None:
+    answer = command("audit", table, "--label", "kind", *rule, *QUICK)
+    assert answer.code == 0
+    assert " ".join(rule) in answer.out
+    assert pd.read_csv("audit-animals/label_issues.csv")["is_label_issue"].sum() == flagged
+
+
+def test_noise_is_added_as_in_training(command) -> None:
+    options = ("--noise", "uniform:0.3", "--seed", "2", "--json", *QUICK, "--epochs", "3")
+    answer = command("audit", "digits", *options)
+    assert "uniform:0.3" in answer.err
+    clean = load_data("digits").examples
+    noisy = UniformNoise(0.3).apply(clean, 2).labels
+    issues = pd.read_parquet("audit-digits/label_issues.parquet")
+    assert issues["given_label"].tolist() == [str(label) for label in noisy]
+    known = json.loads(answer.out)["known"]
+    assert known["wrong"] == int((noisy != clean.labels).sum())
+    assert known["gap_auc"] > 0.9
+
+
+def test_a_column_of_clean_labels_measures_the_audit(command, trained, table) -> None:
+    animals().assign(truth=right_names()).to_csv("known.csv", index=False)
+    options = ("--label", "kind", "--clean-label", "truth", "--json")
+    found = json.loads(command("audit", "known.csv", *options, *QUICK).out)
+    assert found["known"] == {"wrong": 12, "found": 12, "gap_auc": 1.0}
+
+
+def test_ignored_columns_are_reported_and_stay_in_the_copy(command) -> None:
+    animals().assign(id=np.arange(ROWS) + 1000, code=animals()["kind"].str[0]).to_csv("t.csv", index=False)
+    typed = ("audit", "t.csv", "--label", "kind", "--json", "--budget", "8", *QUICK, "--epochs", "3")
+    told = command(*typed)
+    assert "--ignore code" in told.err
+    assert "--ignore id" in told.err
+    found = json.loads(command(*typed, "--ignore", "code,id", "--write", "c.csv", "--overwrite").out)
+    assert found["columns"] == ["a", "b", "c", "site"]
+    assert pd.read_csv("c.csv").shape == (ROWS - 8, 7)
+
+
+def test_an_audit_that_learned_nothing_warns_and_writes_no_copy(command, tmp_path) -> None:
+    generator = np.random.default_rng(0)
+    np.savez("dice.npz", inputs=generator.normal(size=(200, 3)), labels=generator.integers(0, 4, 200))
+    audit = ("audit", "dice.npz", *QUICK, "--epochs", "4", "--overwrite", "--json", "--write", "copy.npz")
+    refused = command(*audit)
+    assert refused.code == 2
+    assert "--budget" in refused.err
+    found = json.loads(refused.out)
+    assert found["warning"]
+    assert [found[name] for name in ("wrong_labels", "wrong_share", "interval")] == [None] * 3
+    assert (found["flagged"], found["gap_threshold"], found["confusions"]) == (0, None, [])
+    assert not Path("copy.npz").exists()
+    assert {path.name for path in Path("audit-dice").iterdir()} == FILES
+    insisted = json.loads(command(*audit, "--budget", "20").out)
+    assert (insisted["flagged"], insisted["wrong_labels"]) == (20, None)
+    assert len(np.load("copy.npz")["labels"]) == 180
+
+
+def test_a_config_file(command, trained, table) -> None:
+    options = 'label = "kind"\nbudget = 7\njson = true\nquiet = true\n'
+    Path("audit.toml").write_text(f'data = "{table}"\n{options}')
+    assert json.loads(command("audit", "--config", "audit.toml").out)["flagged"] == 7
+    answer = command("audit", "--config", "audit.toml", "--budget", "3", "--out", "elsewhere")
+    assert json.loads(answer.out)["flagged"] == 3
+    assert Path("elsewhere/report.html").exists()
+
+
+def test_an_older_audit_is_replaced_only_with_overwrite(command, trained, table) -> None:
+    audit = ("audit", table, "--label", "kind", *QUICK)
+    assert command(*audit, "--budget", "1").code == 0
+    before = contents(Path("audit-animals"))
+    assert command(*audit, "--budget", "2").code == 2
+    assert contents(Path("audit-animals")) == before
+    assert command(*audit, "--budget", "2", "--overwrite").code == 0
+    assert contents(Path("audit-animals")).keys() == before.keys()
+    assert contents(Path("audit-animals")) != before
+
+
+def test_a_failed_run_is_reported_and_the_exit_code_is_1(command, fitted, table, monkeypatch) -> None:
+    metrics = {**fitted.runs[1].metrics, "failure": "its loss was not finite", "status": "failed"}
+    failed = replace(fitted.runs[1], metrics=metrics, in_memory=None)
+    partly = AuditFit(fitted.pred_probs, [fitted.runs[0], failed], [True, False])
+    monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: partly)
+    answer = command("audit", table, "--label", "kind", *QUICK)
+    assert answer.code == 1
+    assert "its loss was not finite" in answer.err
+    assert Path("audit-animals/report.html").exists()

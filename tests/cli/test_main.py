@@ -1,0 +1,100 @@
+"""The command as a whole: help, version, exit codes, and what reaches a pipe."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from noiselimit import __version__
+from noiselimit.cli.main import run
+
+COMMANDS = ("demo", "audit", "noise", "train", "show", "predict", "export", "bound")
+
+
+def test_version(command):
+    assert command("--version").out == f"noiselimit {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_lists_the_commands(command, arguments):
+    answer = command(*arguments)
+    assert (answer.code, answer.err) == (0, "")
+    lines = {line.split()[0]: line for line in answer.out.splitlines() if line}
+    assert all(lines[name].endswith(".") and "..." not in lines[name] for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", [*COMMANDS[:-1], "bound fano", "bound capacity", "bound gap", "bound plot"])
+def test_every_command_has_help_and_json(command, name):
+    answer = command(*name.split(), "--help")
+    assert answer.code == 0
+    assert "--json" in answer.out
+
+
+def test_a_bug_is_not_hidden(monkeypatch, one_run):
+    def broken(path):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("noiselimit.runs.folder.load_run", broken)
+    with pytest.raises(ZeroDivisionError):
+        run(["show", str(one_run)])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "word"),
+    [
+        (KeyboardInterrupt(), 130, "noiselimit show"),
+        (PermissionError(13, "Permission denied", "some.json"), 2, "some.json"),
+        (MemoryError(), 2, "memory"),
+    ],
+)
+def test_errors_of_the_system_are_one_sentence(command, monkeypatch, one_run, error, code, word):
+    def failing(path):
+        raise error
+
+    monkeypatch.setattr("noiselimit.runs.folder.load_run", failing)
+    monkeypatch.setattr("noiselimit.cli.main._discard_output", lambda: None)
+    answer = command("show", one_run)
+    assert (answer.code, answer.out) == (code, "")
+    assert word in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_full_disk_is_one_sentence(program, trained):
+    limited = ["sh", "-c", 'ulimit -f 0; "$@" > out.txt', "sh", *program, "show", str(trained)]
+    ended = subprocess.run(limited, text=True, timeout=60, stderr=subprocess.PIPE)
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_reader_that_ends_early_is_no_error(program, trained):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [*program, "show", trained], text=True, timeout=60, stdout=writing, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_a_pipe_gets_plain_text_even_without_unicode(program, trained):
+    settings = {"PYTHONIOENCODING": "ascii", "TERM": "xterm-256color"}
+    ended = subprocess.run(
+        [*program, "show", trained],
+        text=True,
+        timeout=60,
+        capture_output=True,
+        env={**os.environ, **settings},
+    )
+    assert ended.returncode == 0
+    assert ended.stdout.isascii()
+    assert "\x1b" not in ended.stdout
+
+
+def test_nothing_is_printed_on_a_closed_stream(program):
+    ended = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *program, "shw"], text=True, capture_output=True)
+    assert ended.returncode == 2
+    assert "'show'" in ended.stderr
+    assert not list(Path().iterdir())

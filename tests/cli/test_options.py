@@ -1,0 +1,121 @@
+"""Options are generated from the dataclasses and methods that they fill."""
+
+import dataclasses
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+
+from noiselimit.cli import options
+from noiselimit.cli.main import app
+from noiselimit.cli.options import columns, several
+from noiselimit.data.reading import Reading
+from noiselimit.errors import InputError
+from noiselimit.methods import METHODS
+from noiselimit.noise import parse_noise
+from noiselimit.runs.spec import RunSpec
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+TRAIN = {parameter.name: parameter for parameter in COMMANDS["train"].params}
+FIELDS = [each.name for each in dataclasses.fields(RunSpec) if each.name not in ("hyper", "data", "parent")]
+HYPER = sorted({(name, method.name) for method in METHODS.values() for name in method.hyper})
+OTHER_VALUES = {
+    "method": "ce", "noise": "uniform:0.5", "network": "mlp", "predictor_network": "mlp", "optimiser": "sgd",
+    "schedule": "cosine", "precision": "bfloat16", "validation_labels": "clean", "augmentation": "flip",
+    "predictor_features": "a.b:c", "sampler": "balanced", "transition": "uniform:0.5",
+}  # fmt: skip
+"""Values other than the defaults; for numbers 0.5 or 7."""
+COMPANIONS = {
+    "transition": ("--method", "fw"),
+    "parent_learning_rate": ("--method", "fw"),
+    "parent_epochs": ("--method", "fw"),
+    "momentum": ("--optimiser", "sgd"),
+}
+
+
+def flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+@pytest.fixture
+def specs(command, table, monkeypatch):
+    """The specs that a command line would train."""
+
+    def planned(*arguments: str) -> list[RunSpec]:
+        caught = []
+
+        def no_training(specs, examples, **settings):
+            caught.extend(specs)
+            raise InputError("caught.")
+
+        monkeypatch.setattr("noiselimit.training.train", no_training)
+        assert command("train", "--data", table, *arguments).err == "noiselimit: caught.\n"
+        return caught
+
+    return planned
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if name != "initial_weights"])
+def test_every_field_of_a_spec_is_an_option(specs, name):
+    whole = "whole" in RunSpec.__dataclass_fields__[name].metadata
+    typed = OTHER_VALUES.get(name, "7" if whole else "0.5")
+    [spec] = specs(*COMPANIONS.get(name, ()), flag(name), typed)
+    value = getattr(spec, name)
+    assert value != getattr(RunSpec(), name)
+    assert value == (parse_noise(typed) if "uniform" in typed else type(value)(typed))
+
+
+@pytest.mark.parametrize(("name", "method"), HYPER)
+def test_every_hyper_parameter_is_an_option_with_its_default(specs, name, method):
+    several = specs("--method", method, flag(name), "0.125, 0.25")
+    assert [spec.hyper[name] for spec in several] == [0.125, 0.25]
+    assert f"{METHODS[method].hyper[name]:g}" in TRAIN[name].help
+
+
+def test_the_help_of_a_field_states_its_default():
+    assert TRAIN["batch_size"].help.endswith("[default: 256]")
+    assert TRAIN["train_size"].help.endswith("[default: all]")
+    assert TRAIN["beta"].help.endswith("[default: 10; soft-penalty: 0.1]")
+    assert (TRAIN["seed"].metavar, TRAIN["network"].metavar) == ("N,...", "NAME,...")
+
+
+def test_a_new_hyper_parameter_becomes_an_option_by_itself(monkeypatch):
+    new = dataclasses.replace(METHODS["gce"], name="new", hyper={"new_one": 3.0}, help={})
+    monkeypatch.setattr(options, "METHODS", {**METHODS, "new": new})
+    [found] = [each for each in options.run_options().parameters if each.name == "new_one"]
+    assert "Hyper-parameter of new. [default: 3]" in str(found.annotation.__metadata__[0].help)
+
+
+@pytest.mark.parametrize("name", ["train", "audit"])
+def test_every_field_of_a_reading_is_an_option(name):
+    typed = {parameter.name for parameter in COMMANDS[name].params}
+    assert {each.name for each in dataclasses.fields(Reading)} - typed == {"keep_unlabelled"}
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from noiselimit.cli.main import run; run(['train', '--help']); "
+        "print({'torch', 'numpy', 'pandas', 'sklearn', 'rich'} & set(sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "set()"
+
+
+def test_several_values_and_columns():
+    assert several("beta", " 1, 10") == ["1", "10"]
+    assert columns("--ignore", None) == ()
+    assert columns("--ignore", 'id, "name, first",a b') == ("id", "name, first", "a b")
+
+
+@pytest.mark.parametrize("text", ["", " ", ",", "1,", "1,,2"])
+def test_empty_values_are_refused(text):
+    with pytest.raises(InputError, match="beta"):
+        several("beta", text)
+
+
+@pytest.mark.parametrize("text", ["", ",", "a,", '"a', '"a"b'])
+def test_empty_or_unquoted_columns_are_refused(text):
+    with pytest.raises(InputError, match="--ignore"):
+        columns("--ignore", text)
