@@ -44,14 +44,25 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed")
+    install = ["install", "--quiet", "--no-deps", "--no-index", "--target", str(folder), str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True)
+    return folder
+
+
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["noise", "--classes=3", "--noise=none"]])
-def test_the_command_works_from_the_wheel(wheel: Path, tmp_path: Path, arguments: list[str]) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "installed")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-    command = [sys.executable, "-m", "noiselimit", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip()
+def test_the_installed_command_works(installed: Path, tmp_path: Path, arguments: list[str]) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    outputs = [
+        subprocess.run(
+            [*command, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for command in ([sys.executable, "-m", "noiselimit"], [str(installed / "bin" / "noiselimit")])
+    ]
+    assert outputs[0].strip()
+    assert outputs[0] == outputs[1]
 
 
 def test_the_version_is_the_same_everywhere() -> None:

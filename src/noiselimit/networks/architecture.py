@@ -145,7 +145,7 @@ class Architecture:
         if is_dotted(self.name):
             network = build_network(self.name, input_shape, classes, seed)
         else:
-            with seeded_generator(seed):  # layers draw when created, and the generator is everybody's
+            with seeded_generator(seed):  # layers draw from torch's generator when created
                 network = networks.get_network(self.name).build(input_shape, classes, self.dropout)
         if not self.head_bias:
             head = head_of(network)
