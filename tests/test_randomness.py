@@ -5,21 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.randomness import (
-    GOLDEN,
-    Stream,
-    mix,
-    permutation,
-    random_words,
-    step_key,
-    stream_key,
-    uniforms,
-)
+from noiselimit.randomness import GOLDEN, Stream, mix, permutation, random_words, uniforms
 
 SEEDS = st.integers(-(2**70), 2**70)
 STREAMS = st.sampled_from(Stream)
 STEPS = st.integers(0, 10**6)
-every_stream = pytest.mark.parametrize("stream", Stream)
 
 
 def test_mix_is_splitmix64():
@@ -34,19 +24,13 @@ def test_an_element_does_not_depend_on_the_count(seed, stream, step, few, more):
     assert np.array_equal(random_words(seed, stream, step, few), words[:few])
 
 
-@given(SEEDS, STREAMS, STEPS)
-def test_arrays_agree_with_plain_integers(seed, stream, step):
-    key = step_key(stream_key(seed, stream), step)
-    assert random_words(seed, stream, step, 3).tolist() == [mix(key + GOLDEN * i) for i in (1, 2, 3)]
-
-
 def test_seeds_streams_and_steps_all_count():
     keys = [(seed, stream, step) for seed in range(20) for stream in Stream for step in range(20)]
     words = np.concatenate([random_words(*key, 10) for key in keys])
     assert len(np.unique(words)) == len(words)
 
 
-@every_stream
+@pytest.mark.parametrize("stream", Stream)
 def test_uniforms_have_the_moments_of_uniforms(stream):
     values = uniforms(7, stream, 0, 100_000)
     assert values.min() >= 0
@@ -70,19 +54,3 @@ def test_a_permutation_has_each_element_once(seed, stream, step, count):
     order = permutation(seed, stream, step, count)
     assert order.dtype == np.int64
     assert sorted(order.tolist()) == list(range(count))
-
-
-@given(SEEDS, STREAMS, STEPS, st.integers(0, 200))
-def test_a_permutation_sorts_the_words_without_their_last_bit(seed, stream, step, count):
-    words = random_words(seed, stream, step, count).tolist()
-    assert permutation(seed, stream, step, count).tolist() == sorted(
-        range(count), key=lambda i: words[i] >> 1
-    )
-
-
-@every_stream
-def test_permutations_are_evenly_spread(stream):
-    # The element that comes first of five, over 5,000 steps.
-    first = [permutation(3, stream, step, 5)[0] for step in range(5000)]
-    counts = np.bincount(first, minlength=5)
-    assert np.abs(counts - 1000).max() < 5 * np.sqrt(5000 * 0.2 * 0.8)

@@ -1,4 +1,4 @@
-"""Pictures in memory behind the words of a stream."""
+"""Pictures in memory that are read like pictures from files."""
 
 import dataclasses
 from typing import Any
@@ -8,16 +8,12 @@ import numpy.typing as npt
 import torch
 
 from noiselimit.data.arrays import LazyInputs, View
-from noiselimit.draws import stream_keys
-from noiselimit.engine.augmentation import AUGMENTATIONS, cut, draw_views
-from noiselimit.randomness import Stream
-
-CPU = torch.device("cpu")
-MIDDLE = (stream_keys([0], Stream.AUGMENTATION, CPU), torch.tensor(0), torch.zeros(1, 1, dtype=torch.int64))
+from noiselimit.data.examples import DataSet
+from noiselimit.engine.augmentation import Views, cut
 
 
 class StreamedPictures(LazyInputs):
-    """Turned and cut as the device would."""
+    """Cut and mirrored as on the device."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         self.array = array
@@ -31,11 +27,11 @@ class StreamedPictures(LazyInputs):
         return b"pictures"
 
     def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008
-        views = draw_views(AUGMENTATIONS["none"], *MIDDLE)
-        views = dataclasses.replace(
-            views,
-            flip=torch.tensor([[view.flip]]),
-            down=torch.tensor([[view.down]]),
-            across=torch.tensor([[view.across]]),
-        )
+        views = Views(*(torch.tensor([[value]]) for value in (view.flip, view.down, view.across)))
         return np.asarray(cut(torch.from_numpy(self.array[row])[None, None], views)[0, 0].numpy())
+
+
+def streamed(data: DataSet) -> DataSet:
+    """The same data set, streamed."""
+    inputs = StreamedPictures(np.asarray(data.examples.inputs))
+    return dataclasses.replace(data, examples=dataclasses.replace(data.examples, inputs=inputs))

@@ -1,4 +1,4 @@
-"""Views are drawn per place of the order, and cutting is padding, a window and a mirror."""
+"""Random flips and crops."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,6 @@ CPU = torch.device("cpu")
 KEYS = stream_keys([0, 1], Stream.AUGMENTATION, CPU)
 
 
-def one_view(flip: bool, down: float, across: float) -> Views:
-    return Views(torch.tensor([[flip]]), torch.tensor([[down]]), torch.tensor([[across]]))
-
-
 @given(
     flip=st.booleans(),
     down=st.floats(0, 1, exclude_max=True, width=32),
@@ -25,14 +21,15 @@ def one_view(flip: bool, down: float, across: float) -> Views:
     height=st.integers(1, 7),
     width=st.integers(1, 7),
 )
-def test_a_cut_is_a_window_of_the_padded_picture(
+def test_a_crop_is_a_window_of_the_padded_picture(
     flip: bool, down: float, across: float, height: int, width: int
 ) -> None:
     picture = np.arange(1, 2 * height * width + 1, dtype=np.uint8).reshape(2, height, width)
     padded = np.pad(picture, [(0, 0), (PADDING, PADDING), (PADDING, PADDING)])
     top, left = int(down * 9), int(across * 9)
     expected = padded[:, top : top + height, left : left + width]
-    found = cut(torch.from_numpy(picture)[None, None], one_view(flip, down, across))[0, 0].numpy()
+    view = Views(*(torch.tensor([[value]]) for value in (flip, down, across)))
+    found = cut(torch.from_numpy(picture)[None, None], view)[0, 0].numpy()
     np.testing.assert_array_equal(found, expected[:, :, ::-1] if flip else expected)
     assert found.dtype == np.uint8
 
@@ -45,7 +42,7 @@ def test_the_middle_view_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["flip", "crop", "flip-crop"])
-def test_draws_are_fair_and_only_what_was_asked_for(name: str) -> None:
+def test_draws_are_fair_and_only_as_requested(name: str) -> None:
     augmentation = AUGMENTATIONS[name]
     views = draw_views(augmentation, KEYS, torch.tensor(1), torch.arange(20_000).expand(2, -1))
     assert views.flip.float().mean() == pytest.approx(0.5 if augmentation.flip else 0, abs=0.02)

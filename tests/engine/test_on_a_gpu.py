@@ -1,11 +1,14 @@
-"""What only a GPU can show: cohorts that do not fit, rows that leave a recorded step, and the fast ways."""
+"""What needs a GPU: cohorts that do not fit into memory, CUDA graphs and kernels."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from test_block import eight_specs
+from test_callbacks import mixed_specs
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.block import Block
@@ -30,7 +33,7 @@ def pictures() -> DataSet:
 
 @pytest.fixture
 def little_memory() -> Iterator[None]:
-    """All but 3 GiB of the device's memory are somebody else's."""
+    """Leave 3 GiB of the device's memory."""
     torch.cuda.empty_cache()
     taken = torch.empty(torch.cuda.mem_get_info()[0] - 3 * 2**30, dtype=torch.uint8, device="cuda")
     yield
@@ -39,7 +42,7 @@ def little_memory() -> Iterator[None]:
 
 
 def assert_alike(first: list[Run], second: list[Run], epochs: int) -> None:
-    """The same up to rounding, which has not grown much in the first epochs."""
+    """Equal up to rounding, which is small in the first epochs."""
     for one, other in zip(first, second, strict=True):
         assert len(one.history) == len(other.history)
         for here, there in zip(one.history[:epochs], other.history[:epochs], strict=True):
@@ -47,18 +50,15 @@ def assert_alike(first: list[Run], second: list[Run], epochs: int) -> None:
                 assert here[name] == pytest.approx(there[name], rel=0.05, abs=0.05)
 
 
-def test_a_cohort_larger_than_memory_is_split_and_says_so(pictures: DataSet, little_memory: None) -> None:
+def test_a_cohort_larger_than_memory_is_split_and_reported(pictures: DataSet, little_memory: None) -> None:
     specs = grid(method="limit-l", seed=list(range(128)), epochs=2, batch_size=256)
     with pytest.warns(Notice, match="128 runs do not fit into the device's memory at once") as said:
         runs = train(specs, pictures, device="cuda")
-    print([str(each.message) for each in said])
-    assert len(said) == 1  # measured well enough that none of the pieces had to be halved
+    assert len(said) == 1  # so no piece had to be halved
     assert_alike(train(specs[:3], pictures, device="cuda"), runs[:3], epochs=1)
 
 
-def test_rows_that_leave_a_recorded_step_change_nothing(
-    pictures: DataSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_leave_a_graph_change_nothing(pictures: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = [spec for epochs in (6, 2, 4) for spec in grid(method="limit-l", seed=[0, 1], epochs=epochs)]
     runs: list[list[Run]] = []
     for pays in (True, False):
@@ -69,7 +69,7 @@ def test_rows_that_leave_a_recorded_step_change_nothing(
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_fast_ways_compute_what_the_plain_one_computes(pictures: DataSet, precision: str) -> None:
+def test_kernels_and_graphs_compute_what_torch_computes(pictures: DataSet, precision: str) -> None:
     specs = grid(method=["ce", "limit-l", "limit-g"], seed=[0, 1], epochs=3, precision=precision)
     plain = train(specs, pictures, device="cuda", kernels="off", graphs="off")
     assert_alike(train(specs, pictures, device="cuda", kernels="on", graphs="on"), plain, epochs=2)
@@ -85,17 +85,39 @@ def test_the_fast_ways_compute_what_the_plain_one_computes(pictures: DataSet, pr
     ],
     ids=["sampled", "children", "dropout and sgd", "residual, rows one by one"],
 )
-def test_recorded_steps_compute_what_launched_ones_do(pictures: DataSet, settings: dict[str, Any]) -> None:
-    """With the draws, determinants and streams that recording could break."""
+def test_graphs_compute_what_launched_steps_compute(pictures: DataSet, settings: dict[str, Any]) -> None:
+    """With draws, determinants and streams, which recording could break."""
     specs = grid(seed=[0, 1], epochs=3, precision="float32", **settings)
     plain = train(specs, pictures, device="cuda", kernels="off", graphs="off")
     assert_alike(train(specs, pictures, device="cuda", kernels="on", graphs="on"), plain, epochs=1)
 
 
 @pytest.mark.parametrize("way", ["on", "off"])
-def test_with_dropout_the_history_counts_what_the_whole_network_hits(pictures: DataSet, way: str) -> None:
-    """Up to what rounding decides: rows are scored by other launches when they end."""
+def test_with_dropout_hits_are_those_of_the_whole_network(pictures: DataSet, way: str) -> None:
+    """Up to rounding: other kernels score finished rows."""
     specs = grid(method=["ce", "limit-l"], seed=[0, 1], epochs=20, dropout=0.5, noise="uniform:0.4")
     for run in train(specs, pictures, device="cuda", kernels=way, graphs=way):
         whole = run.metrics["memorised_wrong_labels"]
         assert run.history[-1]["wrong_fitted"] == pytest.approx(whole, abs=0.01)
+
+
+def test_a_gpu_trains_what_the_cpu_trains(tiny_images: DataSet) -> None:
+    """Up to rounding in the first epoch."""
+    specs = eight_specs()
+    runs = [train(specs, tiny_images, device=device) for device in ("cpu", "cuda")]
+    for reference, run in zip(*runs, strict=True):
+        assert len(run.history) == len(reference.history)
+        for name in ("train_loss", "validation_loss"):
+            assert run.history[0][name] == pytest.approx(reference.history[0][name], rel=0.02, abs=0.02)
+
+
+def test_averages_are_the_same_with_and_without_graphs(tiny_images: DataSet) -> None:
+    """At rates so low that rounding does not grow; rows leave, so steps are recorded again."""
+    specs = [replace(spec, learning_rate=1e-6, precision="float32") for spec in mixed_specs()]
+    runs = [train(specs, tiny_images, device="cuda", graphs=way, averaged=True) for way in ("on", "off")]
+    for recorded, plain in zip(*runs, strict=True):
+        assert recorded.averaged is not None
+        assert plain.averaged is not None
+        np.testing.assert_allclose(recorded.averaged.classifier, plain.averaged.classifier, atol=1e-3)
+        if plain.averaged.predictor is not None:
+            np.testing.assert_allclose(recorded.averaged.predictor, plain.averaged.predictor, atol=1e-3)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from noiselimit.engine.optimisers import OPTIMISERS, Rates
+from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES, Rates
 
 
 def torch_optimiser(name: str, parameter: torch.Tensor, rate: float, decay: float) -> torch.optim.Optimizer:
@@ -31,9 +31,9 @@ def test_every_row_follows_torchs_optimiser_with_its_own_rates(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMISERS))
-@pytest.mark.parametrize("size", [1, 3, 17, 64, 1001, 2**16 + 5])
+@pytest.mark.parametrize("size", [1, 17, 1001, 2**16 + 5])
 def test_a_rows_update_is_bitwise_the_same_alone(name: str, size: int) -> None:
-    """Odd sizes put row borders inside vector registers, where a fused operation would show."""
+    """Odd sizes put row borders inside vector registers."""
     generator = torch.Generator().manual_seed(size)
     start = torch.randn(5, size, generator=generator)
     gradients = [torch.randn(5, size, generator=generator) for _ in range(5)]
@@ -50,3 +50,9 @@ def test_a_rows_update_is_bitwise_the_same_alone(name: str, size: int) -> None:
     together = trained(slice(0, 5))
     for row in range(5):
         assert torch.equal(trained(slice(row, row + 1))[0], together[row])
+
+
+def test_schedules() -> None:
+    assert SCHEDULES["constant"](0.7) == SCHEDULES["cosine"](0.0) == 1.0
+    assert SCHEDULES["cosine"](0.5) == pytest.approx(0.5)
+    assert SCHEDULES["cosine"](1.0) == pytest.approx(0.0)

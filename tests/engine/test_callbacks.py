@@ -1,0 +1,123 @@
+"""Averages of probabilities over the second half of the epochs."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from interrupting import assert_same_run
+
+from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.engine.block import Block
+from noiselimit.engine.callbacks import Averages, is_averaged
+from noiselimit.engine.results import Scores
+from noiselimit.runs.spec import RunSpec, grid
+from noiselimit.training import train
+
+STEADY = {"network": "linear", "learning_rate": 1e-7, "batch_size": 16, "noise": "uniform:0.3"}
+"""Weights stay at their start, and the network is the same in training and evaluation."""
+
+
+@pytest.mark.parametrize(("epochs", "first"), [(1, 1), (2, 2), (3, 2), (25, 13), (40, 21)])
+def test_the_second_half_begins_in_the_middle(epochs: int, first: int) -> None:
+    spec = RunSpec("ce", epochs=epochs)
+    assert [is_averaged(spec, epoch) for epoch in (first - 1, first, epochs)] == [False, True, True]
+
+
+@given(st.integers(0, 2**32))
+def test_means_of_what_was_added_in_the_second_half(seed: int) -> None:
+    """Two rows, the first with a predictor; positions may occur twice in a step."""
+    specs = [RunSpec("limit-l", epochs=4), RunSpec("ce", epochs=2)]
+    averages = Averages.zeros(2, 1, trained=3, validated=2, classes=2, device=torch.device("cpu"))
+    tables = (averages.classifier, averages.predictor, averages.times, averages.active)
+    addresses = [table.data_ptr() for table in tables]
+    generator = np.random.default_rng(seed)
+    added: dict[tuple[str, int, int], list[torch.Tensor]] = {}
+    for epoch in (1, 2, 3, 4):
+        averages.on_epoch_start(epoch, specs)
+        for add, size, offset in ((averages.on_train_batch, 3, 0), (averages.on_validation_batch, 2, 3)):
+            places = generator.integers(0, size, (2, 3))
+            logits = torch.from_numpy(generator.normal(size=(3, 3, 2))).float()
+            add(torch.from_numpy(places), logits[:2], logits[2:])
+            for row, network, own in ((0, "classifier", 0), (1, "classifier", 1), (0, "predictor", 2)):
+                for k, place in enumerate(places[row]) if is_averaged(specs[row], epoch) else ():
+                    added.setdefault((network, row, offset + place), []).append(logits[own, k].softmax(-1))
+    assert [table.data_ptr() for table in tables] == addresses, "a CUDA graph would miss it"
+    last = Scores(torch.full((3, 2), 0.25), torch.full((3, 2), 0.75))
+    for kept, place, row in ((averages, 0, 0), (averages, 1, 1), (averages.select([1]), 0, 1)):
+        means = kept.result(place, last if row == 0 else Scores(last.classifier, None))
+        assert means is not None
+        for network in ("classifier", "predictor"):
+            train, validation = (getattr(means[part], network) for part in ("train", "validation"))
+            assert (train is None) == (row == 1 and network == "predictor")
+            for position, mean in enumerate(torch.cat([train, validation])) if train is not None else ():
+                values = added.get((network, row, position))
+                if values is not None:
+                    torch.testing.assert_close(mean, torch.stack(values).mean(0))
+                elif position < 3:
+                    assert torch.equal(mean, getattr(last, network)[position])
+
+
+def mixed_specs() -> list[RunSpec]:
+    """Rows with and without predictor that end at different epochs."""
+    settings = {"noise": "uniform:0.4", "batch_size": 17}
+    long = grid(method=["ce", "limit-l", "limit-g+s"], beta=[3], sigma=[0.1], epochs=5, **settings)
+    return long + grid(method=["limit-l", "ce"], beta=[10], seed=1, epochs=2, **settings)
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_averages_are_bitwise_the_same_alone_and_in_a_cohort(
+    tiny_images: DataSet, monkeypatch: pytest.MonkeyPatch, removed: bool
+) -> None:
+    alone = [train(spec, tiny_images, device="cpu", threads=1, averaged=True)[0] for spec in mixed_specs()]
+    monkeypatch.setattr(Block, "_removal_pays", lambda *_: removed)
+    together = train(mixed_specs(), tiny_images, device="cpu", threads=1, averaged=True)
+    for one, other in zip(alone, together, strict=True):
+        assert one.averaged is not None
+        assert_same_run(one, other)
+        assert (one.averaged.predictor is None) == (one.spec.method == "ce")
+
+
+def test_training_is_bitwise_the_same_with_and_without(tiny_images: DataSet) -> None:
+    plain, averaged = (
+        train(mixed_specs(), tiny_images, device="cpu", threads=1, averaged=wanted)
+        for wanted in (False, True)
+    )
+    for one, other in zip(plain, averaged, strict=True):
+        assert one.averaged is None
+        assert one.history == other.history
+        assert one.outputs.equals(other.outputs)
+
+
+@pytest.mark.parametrize("sampler", ["shuffled", "balanced"])
+@pytest.mark.parametrize("labels", ["given", "clean"])
+def test_averages_of_steady_networks_are_their_probabilities(
+    blobs: DataSet, sampler: str, labels: str
+) -> None:
+    """So each example has its own, in data order; a separate part that selects the epoch has none."""
+    inputs = np.asarray(blobs.examples.inputs)
+    chosen = make_examples(inputs[:20] + 1, blobs.examples.labels[:20])
+    data = DataSet("two", blobs.examples, validation=chosen)
+    specs = grid(method=["limit-l", "ce"], epochs=3, sampler=sampler, validation_labels=labels, **STEADY)
+    for run in train(specs, data, device="cpu", averaged=True):
+        averaged, outputs = run.averaged, run.outputs
+        assert averaged is not None
+        assert averaged.index.tolist() == outputs["index"][outputs["part"] != "test"].tolist()
+        np.testing.assert_allclose(averaged.classifier, run.predict_proba(inputs[averaged.index]), atol=1e-4)
+        assert np.ptp(averaged.classifier[:, 0]) > 0.01, "all alike, so any order would do"
+        assert (averaged.predictor is None) == (run.predictor is None)
+        if run.predictor is not None:
+            with torch.no_grad():
+                predicted = run.predictor(run.data.standardised(inputs[averaged.index]))[0].softmax(-1)
+            np.testing.assert_allclose(averaged.predictor, predicted.numpy(), atol=1e-4)
+
+
+def test_runs_that_fail_or_stop_early_have_no_averages(blobs: DataSet) -> None:
+    specs = grid(method="limit-l", epochs=4, learning_rate=[0.01, 1e30], optimiser="sgd", batch_size=16)
+    good, bad = train(specs, blobs, device="cpu", threads=1, averaged=True)
+    assert good.averaged is not None
+    assert np.isfinite(good.averaged.classifier).all()
+    assert bad.failed
+    assert bad.averaged is None
+    stopping = RunSpec("ce", epochs=1000, patience=1, learning_rate=1e-9, batch_size=16)
+    assert train(stopping, blobs, device="cpu", averaged=True)[0].averaged is None

@@ -1,0 +1,138 @@
+"""Parameters survive packing, and rows keep their own weights when others leave."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.functional import pad
+
+from noiselimit.engine.layouts import looped
+from noiselimit.engine.optimisers import OPTIMISERS, Rates
+from noiselimit.engine.pair import NetworkPair
+from noiselimit.engine.rows import NetworkRows, Packing, State
+from noiselimit.networks import NETWORKS
+from noiselimit.networks.architecture import Role, initial_state
+
+SHAPES = st.lists(st.lists(st.integers(0, 5), min_size=0, max_size=4), min_size=0, max_size=5)
+INPUTS = torch.randn(3, 6, 5, generator=torch.Generator().manual_seed(0))
+
+
+@given(SHAPES, st.integers(1, 3), st.booleans())
+def test_packing_round_trip(shapes: list[list[int]], rows: int, channels_last: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    states = [
+        {str(i): torch.randn(shape, generator=generator) for i, shape in enumerate(shapes)}
+        for _ in range(rows)
+    ]
+    packing, other = (
+        Packing.of(states[0], channels_last=last) for last in (channels_last, not channels_last)
+    )
+    vectors = packing.pack(states)
+    unpacked = packing.unpack(vectors)
+    assert list(unpacked) == list(states[0])
+    for name, tensor in unpacked.items():
+        assert torch.equal(tensor, torch.stack([state[name] for state in states]))
+        if tensor.numel():
+            assert (tensor.data_ptr() - vectors.data_ptr()) % (64 * 4) == 0  # each starts at a cache line
+        if channels_last and tensor.dim() == 5:
+            assert tensor.movedim(2, -1)[0].is_contiguous()
+    assert torch.equal(packing.reordered(other.pack(states)[0], other.channels_last), vectors[0])
+
+
+@given(SHAPES.filter(bool), st.booleans())
+def test_the_gradient_of_the_vector_holds_those_of_the_parameters(
+    shapes: list[list[int]], channels_last: bool
+) -> None:
+    states = [{str(i): torch.ones(shape) for i, shape in enumerate(shapes)}]
+    packing = Packing.of(states[0], channels_last=channels_last)
+    vectors = packing.pack(states).requires_grad_()
+    used = dict(list(packing.unpack(vectors).items())[::2])  # the others get zeros
+    (gradient,) = torch.autograd.grad(sum((int(n) + 1) * t.sum() for n, t in used.items()), [vectors])
+    for name, tensor in packing.unpack(gradient).items():
+        assert (tensor == (int(name) + 1 if name in used else 0)).all()
+
+
+def test_parameters_keep_their_type() -> None:
+    states = [{"single": torch.ones(2), "double": torch.full((3,), 1 / 3, dtype=torch.float64)}]
+    packing = Packing.of(states[0])
+    back = packing.unpack(packing.pack(states))
+    assert back["single"].dtype == torch.float32
+    assert torch.equal(back["double"][0], states[0]["double"])
+
+
+@pytest.fixture(params=["joint", "apart"])
+def pair(request: pytest.FixtureRequest) -> NetworkPair:
+    """Three rows, the first two with a predictor, in one stack or in two."""
+    module = NETWORKS["mlp"].build((5,), 4)
+
+    def stack(states: list[State]) -> NetworkRows:
+        return NetworkRows(module, states, OPTIMISERS["adam"], torch.device("cpu"), looped(module))
+
+    classifiers = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(3)]
+    predictors = [initial_state(module, seed, Role.PREDICTOR) for seed in range(2)]
+    joint = request.param == "joint"
+    stacks = [stack([*classifiers, *predictors])] if joint else [stack(classifiers), stack(predictors)]
+    return NetworkPair(stacks, 3, 2)
+
+
+def step(pair: NetworkPair, inputs: torch.Tensor) -> None:
+    logits, _, predicted = pair.train(inputs)
+    losses = logits.square().mean((1, 2))
+    if predicted is not None:
+        losses = losses + pad(predicted.square().mean((1, 2)), (0, len(losses) - len(predicted)))
+    ones = torch.ones(len(losses), dtype=torch.float64)
+    pair.update(losses, pair.rates(Rates(0.01 * ones, 0.0 * ones, 0.9 * ones, torch.tensor(0))))
+
+
+def same(one: State | None, other: State | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_step_changes_the_best_weights_only_of_rows_that_save(pair: NetworkPair) -> None:
+    before = [pair.best_states(row) for row in range(3)]
+    step(pair, INPUTS)
+    pair.save_best([1])
+    for row in range(3):
+        after = pair.best_states(row)
+        assert (after[1] is None) == (row == 2)
+        assert [same(*both) for both in zip(before[row], after, strict=True)] == [row != 1, row != 1]
+
+
+def test_probabilities_of_some_rows_are_those_of_all(pair: NetworkPair) -> None:
+    step(pair, INPUTS)
+    classifier, predictor = pair.probabilities(INPUTS, [0, 1, 2], best=False)
+    assert predictor is not None
+    assert predictor.shape == (2, 6, 4)
+    some, predicted = pair.probabilities(INPUTS[[1, 2]], [1, 2], best=False)
+    assert predicted is not None
+    assert torch.equal(some, classifier[[1, 2]])
+    assert torch.equal(predicted, predictor[[1]])
+    assert pair.probabilities(INPUTS[[2]], [2], best=False)[1] is None
+    assert not torch.equal(pair.probabilities(INPUTS, [0, 1, 2], best=True)[0], classifier)
+
+
+@pytest.mark.parametrize("kept", [[0, 1, 2], [1, 2], [0], [2]])
+def test_rows_that_stay_train_as_if_no_row_had_left(pair: NetworkPair, kept: list[int]) -> None:
+    everybody = copy.deepcopy(pair)
+    for networks in (pair, everybody):
+        step(networks, INPUTS)
+    pair.select(kept)
+    assert pair.predictors == sum(row < 2 for row in kept)
+    step(pair, INPUTS[kept])
+    step(everybody, INPUTS)
+    pair.save_best(range(len(kept)))
+    everybody.save_best(range(3))
+    for place, row in enumerate(kept):
+        assert all(map(same, pair.best_states(place), everybody.best_states(row)))
+
+
+def test_infinite_weights_are_found_in_their_row(pair: NetworkPair) -> None:
+    assert pair.finite().tolist() == [True, True, True]
+    with torch.no_grad():
+        pair.stacks[-1].weights[-1, 0] = torch.inf  # of the second row's predictor
+        pair.stacks[0].weights[2, 0] = torch.nan
+    assert pair.finite().tolist() == [True, False, False]
