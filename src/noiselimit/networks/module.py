@@ -123,15 +123,11 @@ def build_features(path: str, input_shape: tuple[int, ...], seed: int) -> tuple[
     features = _build("features", path, (input_shape,), seed).eval()
     _check_tensors("features", path, features)
     found = _call("features", path, features, input_shape)
-    if (
-        not isinstance(found, Tensor)
-        or found.dim() < 2
-        or len(found) != BATCH
-        or not found.is_floating_point()
-    ):
+    is_float = isinstance(found, Tensor) and found.is_floating_point()
+    if not is_float or found.dim() < 2 or len(found) != BATCH:
+        expected = f"a float tensor [{BATCH}, features]"
         raise InputError(
-            f"features '{path}' return {_shapes(found)} for a batch of {BATCH}: return a float tensor "
-            f"[{BATCH}, features]."
+            f"features '{path}' return {_shapes(found)} for a batch of {BATCH}: return {expected}."
         )
     return features, math.prod(found.shape[1:])
 
@@ -153,10 +149,12 @@ def build_network(path: str, input_shape: tuple[int, ...], classes: int, seed: i
             if isinstance(child, nn.Dropout) and child.p:
                 parent._modules[name] = Dropout(child.p)
     # A hook, because a module around the network would prefix every name.
-    network.register_forward_hook(
-        lambda module, inputs, output: (output, output) if isinstance(output, Tensor) else output
-    )
+    network.register_forward_hook(_add_features)
     return network
+
+
+def _add_features(module: nn.Module, inputs: Any, output: Any) -> Any:
+    return (output, output) if isinstance(output, Tensor) else output
 
 
 def check_network(
@@ -186,7 +184,9 @@ def check_network(
 
 
 def _draws(layer: nn.Module) -> bool:
-    if isinstance(layer, nn.RNNBase | nn.MultiheadAttention):
+    if isinstance(layer, nn.RNNBase):
+        return layer.dropout > 0 and layer.num_layers > 1
+    if isinstance(layer, nn.MultiheadAttention):
         return layer.dropout > 0
     return isinstance(layer, nn.RReLU) or (isinstance(layer, nn.modules.dropout._DropoutNd) and layer.p > 0)
 
