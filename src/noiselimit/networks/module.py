@@ -184,10 +184,9 @@ def check_network(
 
 
 def _draws(layer: nn.Module) -> bool:
-    if isinstance(layer, nn.RNNBase):
-        return layer.dropout > 0 and layer.num_layers > 1
-    if isinstance(layer, nn.MultiheadAttention):
-        return layer.dropout > 0
+    """Whether the layer draws from torch's generator in training."""
+    if isinstance(layer, nn.RNNBase | nn.MultiheadAttention):
+        return bool(layer.dropout) and getattr(layer, "num_layers", 2) > 1
     return isinstance(layer, nn.RReLU) or (isinstance(layer, nn.modules.dropout._DropoutNd) and layer.p > 0)
 
 
