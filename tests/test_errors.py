@@ -1,44 +1,31 @@
-"""Errors are ValueErrors whose sentence names a remedy."""
-
 import pytest
 
-from noiselimit.errors import InputError, unknown
-
-
-def test_an_input_error_is_a_value_error():
-    assert issubclass(InputError, ValueError)
-
-
-@pytest.mark.parametrize(
-    ("given_name", "sentence"),
-    [
-        ("limit_l", "unknown method 'limit_l': did you mean 'limit-l'?"),
-        ("zzz", "unknown method 'zzz': choose one of ce, limit-g, limit-l."),
-    ],
-)
-def test_the_nearest_name_or_all_of_them(given_name, sentence):
-    assert str(unknown("method", given_name, ["limit-l", "ce", "limit-g"])) == sentence
+from noiselimit.errors import InputError, number, unknown
 
 
 @pytest.mark.parametrize(
     ("given", "meant"),
     [("--epohcs", "--epochs"), ("--Epochs", "--epochs"), ("--batch_size", "--batch-size"), ("-out", "--out")],
 )
-def test_what_is_spelled_nearly_so_is_suggested(given, meant):
-    known = ["--epochs", "--batch-size", "--out"]
-    assert str(unknown("option", given, known)) == f"unknown option '{given}': did you mean '{meant}'?"
+def test_the_closest_name_is_suggested(given: str, meant: str) -> None:
+    assert f"did you mean '{meant}'" in str(unknown("option", given, ["--epochs", "--batch-size", "--out"]))
 
 
-@pytest.mark.parametrize("given", ["--bogus", "--o", "--"])
-def test_nothing_is_suggested_for_the_dashes_alone(given):
-    assert str(unknown("option", given, ["--out", "--epochs"])) == (
-        f"unknown option '{given}': choose one of --epochs, --out."
-    )
+@pytest.mark.parametrize("given", ["--bogus", "--o", "--", "zzz"])
+def test_otherwise_all_names_are_listed(given: str) -> None:
+    assert "--epochs, --out" in str(unknown("option", given, ["--out", "--epochs"]))
 
 
-def test_messages_steer_no_terminal_and_have_an_end() -> None:
+def test_messages_control_no_terminal_and_are_short() -> None:
     assert str(InputError("column '\x1b[2J\u202e\x9b' is empty.")) == "column '�[2J��' is empty."
     long = str(InputError(f"label '{'a' * 10**6}' is unknown; correct it."))
     assert len(long) < 1500
     assert long.startswith("label 'aaa")
-    assert long.endswith("aaa' is unknown; correct it.")
+    assert long.endswith("correct it.")
+
+
+@pytest.mark.parametrize("bad", ["x", None, float("nan"), float("inf"), -1, 2])
+def test_a_number_out_of_range_is_refused(bad: object) -> None:
+    with pytest.raises(InputError, match="share is"):
+        number("share", bad, at_least=0.0, below=2.0)
+    assert str(number("share", -0.0, at_least=0.0)) == "0.0"

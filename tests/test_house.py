@@ -18,7 +18,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"noise"},
     {"methods", "networks"},
     {"engine", "runs"},
-    {"inference", "loss", "training"},
+    {"loss", "training"},
     {"report"},
     {"audit"},
     {"estimator"},

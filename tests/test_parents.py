@@ -1,6 +1,5 @@
 """fw, dmi and +init start from the best CE run of the same data, noise and seed."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,8 @@ CHILDREN = sorted(name for name, method in METHODS.items() if method.starts)
 SETTINGS = {"noise": "uniform:0.3", "epochs": 2, "batch_size": 16}
 
 
-def test_the_children_are_those_of_the_paper() -> None:
-    assert CHILDREN == ["dmi", "fw", "limit-g+init", "limit-l+init"]
-
-
 @pytest.mark.parametrize("method", CHILDREN)
-def test_a_child_brings_its_parent_and_records_it(blobs: DataSet, tmp_path: Path, method: str) -> None:
+def test_a_child_trains_and_records_its_parent(blobs: DataSet, tmp_path: Path, method: str) -> None:
     heard: list[Progress] = []
     (child,) = train(grid(method=method, **SETTINGS), blobs, out=tmp_path, progress=heard.append)
     folders = sorted(path.name.split("-seed")[0] for path in tmp_path.iterdir())
@@ -35,32 +30,21 @@ def test_a_child_brings_its_parent_and_records_it(blobs: DataSet, tmp_path: Path
     assert heard[-1].done == heard[-1].total == 4
 
 
-def test_all_children_share_one_parent_which_a_cohort_may_ask_for_too(blobs: DataSet, tmp_path: Path) -> None:
+def test_all_children_share_one_parent(blobs: DataSet, tmp_path: Path) -> None:
     runs = train(grid(method=[*CHILDREN, "ce"], **SETTINGS), blobs, out=tmp_path)
     assert {run.spec.parent for run in runs[:-1]} == {runs[-1].spec.hash}
     assert len(list(tmp_path.iterdir())) == len(runs)
 
 
-def test_a_parent_that_is_there_is_taken_not_trained(blobs: DataSet, tmp_path: Path) -> None:
+def test_an_existing_parent_is_loaded(blobs: DataSet, tmp_path: Path) -> None:
     train(grid(method="ce", **SETTINGS), blobs, out=tmp_path)
     heard: list[Progress] = []
     train(grid(method="fw", **SETTINGS), blobs, out=tmp_path, progress=heard.append)
     assert {news.spec.method for news in heard if news.record} == {"fw"}
 
 
-def test_a_child_that_is_there_needs_no_parent(blobs: DataSet, tmp_path: Path) -> None:
-    (first,) = train(grid(method="fw", **SETTINGS), blobs, out=tmp_path)
-    for path in tmp_path.glob("ce-seed*"):
-        for file in path.iterdir():
-            file.unlink()
-        path.rmdir()
-    (second,) = train(grid(method="fw", **SETTINGS), blobs, out=tmp_path)
-    assert list(second.history) == list(first.history)
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 @pytest.mark.parametrize("method", CHILDREN)
-def test_at_step_0_the_network_that_starts_predicts_as_its_parent(tiny_images: DataSet, method: str) -> None:
+def test_a_child_starts_with_the_weights_of_its_parent(tiny_images: DataSet, method: str) -> None:
     """A child whose steps have no length (learning rate 1e-30) keeps the parent's weights to the last bit."""
     settings = {**SETTINGS, "epochs": 3}
     (parent,) = train(grid(method="ce", **settings), tiny_images)
@@ -109,17 +93,12 @@ def test_the_parent_has_its_own_learning_rate_and_no_settings_of_the_child(blobs
     assert parent_spec(parent) is None
 
 
-def test_a_child_that_is_tried_for_a_few_epochs_may_have_a_parent_of_many(blobs: DataSet) -> None:
+def test_a_parent_may_have_its_own_epochs(blobs: DataSet) -> None:
     tried, whole = (RunSpec("limit-l+init", epochs=epochs, parent_epochs=9) for epochs in (3, 9))
     parents = [parent_spec(bind(spec, blobs)) for spec in (tried, whole)]
     assert parents[0] == parents[1] == bind(RunSpec("ce", epochs=9), blobs)
     assert bind(whole, blobs).hash == bind(RunSpec("limit-l+init", epochs=9), blobs).hash
     assert bind(RunSpec("ce", parent_epochs=9), blobs).hash == bind(RunSpec("ce"), blobs).hash
-
-
-def test_the_parents_hash_is_part_of_the_childs(blobs: DataSet) -> None:
-    spec = bind(RunSpec("fw"), blobs)
-    assert dataclasses.replace(spec, parent="0" * 16).hash != spec.hash
 
 
 def test_a_failed_parent_fails_the_child_with_the_reason(blobs: DataSet, tmp_path: Path) -> None:
@@ -130,12 +109,6 @@ def test_a_failed_parent_fails_the_child_with_the_reason(blobs: DataSet, tmp_pat
     assert "was not a finite number at step" in child.metrics["failure"]
     assert child.metrics["failure"].endswith("lower parent_learning_rate")
     assert load_run(child.path).failed
-
-
-def test_different_architectures_are_said_before_training(blobs: DataSet, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"predictor_network is 'mlp-4x512', but 'limit-l\+init' starts"):
-        train(grid(method="limit-l+init", predictor_network="mlp-4x512"), blobs, out=tmp_path / "o")
-    assert not (tmp_path / "o").exists()
 
 
 def test_fw_takes_a_given_matrix_or_estimates_one(blobs: DataSet) -> None:
@@ -167,9 +140,7 @@ def test_the_estimate_is_made_on_the_training_examples(blobs: DataSet) -> None:
 
 
 @pytest.mark.parametrize("damage", ["shape", "name", "value"])
-def test_a_stored_parent_that_does_not_fit_is_said_before_training(
-    blobs: DataSet, tmp_path: Path, damage: str
-) -> None:
+def test_an_existing_parent_that_does_not_fit_is_refused(blobs: DataSet, tmp_path: Path, damage: str) -> None:
     (parent,) = train(grid(method="ce", **SETTINGS), blobs, out=tmp_path)
     state = dict(parent.weights.classifier)
     if damage == "shape":
@@ -181,8 +152,7 @@ def test_a_stored_parent_that_does_not_fit_is_said_before_training(
     assert parent.path is not None
     tensors = {f"classifier.{name}": tensor.contiguous() for name, tensor in state.items()}
     safetensors.torch.save_file(tensors, parent.path / "weights.safetensors")
-    told = "damaged or altered, so delete" if damage == "value" else "do not fit 'mlp' or are damaged: delete"
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match="delete"):
         train(grid(method=["fw", "limit-l+init"], **SETTINGS), blobs, out=tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -200,6 +170,9 @@ def test_fw_estimates_a_known_matrix_from_its_parent() -> None:
     assert run.metrics["test_accuracy"] > 0.99
 
 
-def test_a_matrix_for_fw_must_fit_the_classes(blobs: DataSet) -> None:
+def test_what_does_not_fit_is_refused_before_training(blobs: DataSet, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="predictor_network is 'mlp-4x512'"):
+        train(grid(method="limit-l+init", predictor_network="mlp-4x512"), blobs, out=tmp_path / "o")
     with pytest.raises(InputError, match="3 × 3"):
-        train(RunSpec("fw", transition=np.eye(4), epochs=1), blobs)
+        train(RunSpec("fw", transition=np.eye(4), epochs=1), blobs, out=tmp_path / "o")  # type: ignore[arg-type]
+    assert not (tmp_path / "o").exists()

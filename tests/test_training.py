@@ -1,3 +1,6 @@
+"""`train` finds, trains, stops and records runs."""
+
+import json
 from pathlib import Path
 
 import numpy as np
@@ -87,24 +90,6 @@ def test_labels_of_a_data_sets_own_test_part_judge(blobs: DataSet) -> None:
     assert set(run.outputs["part"]) == {"train", "validation"}
 
 
-def test_bad_arguments_get_a_sentence_and_leave_nothing_behind(blobs: DataSet, tmp_path: Path) -> None:
-    spec = RunSpec("ce", epochs=1)
-    with pytest.raises(InputError, match="at least one RunSpec"):
-        train([], blobs)
-    with pytest.raises(InputError, match="threads is 0: give a whole number from 1"):
-        train(spec, blobs, threads=0)
-    with pytest.raises(InputError, match="takes images"):
-        train(RunSpec(network="small-cnn"), blobs)
-    with pytest.raises(ValueError, match="labels"):
-        train(spec, (np.zeros((4, 2)), [0, 1, 0]))
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write to folder"):
-        train(spec, blobs, out=tmp_path / "file" / "runs")
-    with pytest.raises(InputError, match="train_size is 1000"):
-        train(RunSpec(train_size=1000), blobs, out=tmp_path / "runs")
-    assert not (tmp_path / "runs").exists()
-
-
 def test_clean_labels_judge_where_they_are_known(blobs: DataSet) -> None:
     examples = blobs.examples
     given = np.where(np.arange(len(examples)) % 4 == 0, (examples.labels + 1) % 3, examples.labels)
@@ -117,29 +102,6 @@ def test_clean_labels_judge_where_they_are_known(blobs: DataSet) -> None:
         assert run.metrics["test_accuracy"] == pytest.approx((said == examples.labels[rows]).mean(), abs=1e-9)
         # Judging by clean labels must not pass them off as the given ones, in any part.
         assert run.outputs["given_label"].tolist() == given[run.outputs["index"]].tolist()
-
-
-def test_a_folder_in_the_way_and_absurd_threads_get_a_sentence(blobs: DataSet, tmp_path: Path) -> None:
-    spec = RunSpec("ce", epochs=1)
-    (tmp_path / noiselimit.train(spec, blobs)[0].spec.folder_name).mkdir()
-    with pytest.raises(InputError, match="is not a run folder: delete it"):
-        train(spec, blobs, out=tmp_path)
-    with pytest.raises(InputError, match="threads_per_block is 9999999: give a whole number from 1 to 2"):
-        train(spec, blobs, threads=2, threads_per_block=9999999)
-    with pytest.raises(InputError, match="train_size is 2, fewer examples than the 3 classes"):
-        train(RunSpec(train_size=2), blobs)
-
-
-def test_a_folder_that_holds_another_run_is_noticed(blobs: DataSet, tmp_path: Path) -> None:
-    import json
-
-    spec = RunSpec("ce", epochs=1)
-    path = train(spec, blobs, out=tmp_path)[0].path
-    assert path is not None
-    content = json.loads((path / "spec.json").read_text())
-    (path / "spec.json").write_text(json.dumps({**content, "seed": 7}))
-    with pytest.raises(InputError, match="a different run: delete it"):
-        train(spec, blobs, out=tmp_path)
 
 
 def test_odd_but_valid_inputs_train(blobs: DataSet) -> None:
@@ -183,23 +145,40 @@ def test_initial_weights_serve_the_networks_they_fit(blobs: DataSet, tmp_path: P
     assert torch.equal(other.weights.classifier["head.weight"], expected)
     assert set(other.weights.predictor) == {"head.weight", "head.bias"}
 
-
-def test_initial_weights_that_do_not_fit_are_said_before_training(blobs: DataSet, tmp_path: Path) -> None:
-    (first,) = train(RunSpec("ce", network="linear", epochs=1), blobs)
-    path = tmp_path / "w.safetensors"
-    safetensors.torch.save_file(dict(first.weights.classifier), path)
     specs = grid(method="ce", network=["linear", "mlp"], epochs=1, initial_weights=str(path))
-    with pytest.raises(InputError, match=r"w\.safetensors"):
+    with pytest.raises(InputError, match=r"w\.safetensors"):  # it does not fit 'linear'
         train(specs, blobs, out=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
 
-def test_pictures_on_another_scale_are_refused(tiny_images: DataSet) -> None:
-    """As when digits of 0 … 16 were learned from and ordinary pictures of 0 … 255 are to be predicted."""
-    dim = DataSet(
-        "dim", noiselimit.make_examples(tiny_images.examples.inputs // 16, tiny_images.examples.labels)
-    )
-    (run,) = train(RunSpec("ce", epochs=1), dim)
-    assert len(run.predict_proba(dim.examples.inputs)) == 61
-    with pytest.raises(InputError, match="trained on values up to 11: scale them alike"):
-        run.predict_proba(tiny_images.examples.inputs)
+def test_bad_arguments_are_refused_and_leave_nothing_behind(blobs: DataSet, tmp_path: Path) -> None:
+    spec = RunSpec("ce", epochs=1)
+    (tmp_path / "file").touch()
+    for specs, how, word in (
+        ([], {}, "RunSpec"),
+        (spec, {"threads": 0}, "threads is 0"),
+        (spec, {"threads": 2, "threads_per_block": 9999999}, "threads_per_block is 9999999"),
+        (spec, {"checkpoints": "often"}, "checkpoints is 'often'"),
+        (RunSpec(network="small-cnn"), {}, "small-cnn"),
+        (RunSpec(train_size=1000), {}, "train_size is 1000"),
+        (RunSpec(train_size=2), {}, "train_size is 2"),
+        (spec, {"out": tmp_path / "file" / "runs"}, "cannot write to folder"),
+    ):
+        with pytest.raises(InputError, match=word):
+            train(specs, blobs, **{"out": tmp_path / "runs", **how})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="labels"):
+        train(spec, (np.zeros((4, 2)), [0, 1, 0]))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_is_not_this_run_is_in_the_way(blobs: DataSet, tmp_path: Path) -> None:
+    spec = RunSpec("ce", epochs=1)
+    path = train(spec, blobs, out=tmp_path)[0].path
+    assert path is not None
+    content = json.loads((path / "spec.json").read_text())
+    (path / "spec.json").write_text(json.dumps({**content, "seed": 7}))
+    with pytest.raises(InputError, match="different run"):
+        train(spec, blobs, out=tmp_path)
+    (path / "spec.json").unlink()
+    with pytest.raises(InputError, match="not a run folder"):
+        train(spec, blobs, out=tmp_path)

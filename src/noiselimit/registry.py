@@ -1,4 +1,4 @@
-"""Named things that announce themselves: a package's modules are its list of ideas, and no list is kept."""
+"""Registries: every module of a package adds what it defines, so no list is kept by hand."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -10,30 +10,30 @@ from noiselimit.errors import unknown
 
 
 class Named(Protocol):
-    """Anything with a name of its own."""
+    """Anything with a name."""
 
     @property
     def name(self) -> str:
-        """What people type."""
+        """What users type."""
 
 
 T = TypeVar("T", bound=Named)
 
 
 def discover(package: str, attribute: str, kind: type[T]) -> Mapping[str, T]:
-    """By name, everything of this kind that the package's modules hold in a tuple called `attribute`."""
+    """Collect, by name, what the package's modules define in a tuple called `attribute`."""
     modules = (
         import_module(f"{package}.{found.name}")
         for found in pkgutil.iter_modules(import_module(package).__path__)
     )
     things = [thing for module in modules for thing in getattr(module, attribute, ())]
     known = {thing.name: thing for thing in things if isinstance(thing, kind)}
-    assert len(known) == len(things), f"{attribute} of {package} has two things of one name, or a foreign one"
+    assert len(known) == len(things), f"{attribute} of {package} has a duplicate name or a wrong type"
     return MappingProxyType(known)
 
 
 def find(what: str, name: object, known: Mapping[str, T]) -> T:
-    """The thing of that name, or an error that suggests the nearest one."""
+    """Look up a name; the error for an unknown one suggests the closest."""
     if not isinstance(name, str) or name not in known:
         raise unknown(what, name, known)
     return known[name]

@@ -1,4 +1,4 @@
-"""A spec bound to data: everything filled in that follows from them, and the run that it starts from."""
+"""Bind a spec to data: fill in everything that follows from the data, and find the run it starts from."""
 
 import dataclasses
 
@@ -10,18 +10,29 @@ from noiselimit.runs.spec import RunSpec, architecture
 
 
 def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSpec:
-    """The spec with everything filled in that follows from the data; what does not fit them is said here.
+    """Bind a spec to data.
 
-    `fast_precision` is what 'auto' stands for on the device at hand; somebody else's network gets float32.
+    Parameters
+    ----------
+    spec : RunSpec
+    data : DataSet
+    fast_precision : what precision 'auto' means on the device; a user's own network gets float32.
+
+    Returns
+    -------
+    RunSpec
+        With network, precision, shares, data and parent filled in; settings without effect are reset.
     """
     examples = data.examples
     require_labels(examples, data.name)
-    network = spec.network if spec.network != "auto" else fitting_network(examples.input_shape)
+    precision = spec.precision
+    if precision == "auto":
+        precision = "float32" if spec.names_code else fast_precision
     bound = _without_idle_settings(
         dataclasses.replace(
             spec,
-            network=network,
-            precision=_precision(spec, fast_precision),
+            network=fitting_network(examples.input_shape) if spec.network == "auto" else spec.network,
+            precision=precision,
             test_share=0.0 if data.test is not None else spec.test_share,
             validation_share=0.0 if validated_elsewhere(spec, data) else spec.validation_share,
             data=data.fingerprint,
@@ -32,31 +43,23 @@ def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSp
         architecture(bound, role).check(examples.input_shape, examples.classes)
     if bound.augmentation != "none" and len(examples.input_shape) != 3:
         raise InputError(
-            f"augmentation is {bound.augmentation!r}, but the inputs are no pictures: leave it out."
+            f"augmentation is {bound.augmentation!r}, but the inputs are not pictures: leave it out."
         )
     if bound.transition is not None:
-        bound.transition.transition(examples.class_names)  # says if it does not fit the classes
+        bound.transition.transition(examples.class_names)  # raises if it does not fit the classes
     parent = parent_spec(bound)
     return bound if parent is None else dataclasses.replace(bound, parent=parent.hash)
 
 
-def _precision(spec: RunSpec, fast: str) -> str:
-    if spec.precision != "auto":
-        return spec.precision
-    return "float32" if spec.names_code else fast
-
-
 def validated_elsewhere(spec: RunSpec, data: DataSet) -> bool:
-    """Whether the data's own clean validation part chooses, so that no example need be held out."""
+    """Whether the data's own clean validation part is used, so that no examples are held out."""
     return data.validation is not None and spec.validation_labels == "clean"
 
 
 def parent_spec(spec: RunSpec) -> RunSpec | None:
-    """The bound spec of the CE run that this bound one starts from, or None if it starts afresh.
+    """The CE run that a bound spec starts from, or None.
 
-    The same data, noise, seed and settings, so that one CE run serves all its children. Where the child's
-    learning rate is searched for (paper: DMI's), the parent keeps the usual one; where the child is only
-    tried for some epochs, the parent may have all of its own.
+    It has the same data, noise, seed and settings, so that one CE run serves all its children.
     """
     method = get_method(spec.method)
     if method.starts is None:
@@ -81,31 +84,24 @@ def parent_spec(spec: RunSpec) -> RunSpec | None:
 
 
 def _without_idle_settings(spec: RunSpec) -> RunSpec:
-    """Settings that do not act on this run go back to their defaults: equal runs get equal hashes."""
+    """Reset settings that have no effect on this run, so that equal runs get equal hashes."""
     method = get_method(spec.method)
     usual = spec.network if spec.predictor_features is None else "linear"
     idle_predictor = not method.needs_predictor or spec.predictor_network == usual
     idle_epochs = method.starts is None or spec.parent_epochs == spec.epochs
+    parent_rate = usual_parent_rate(spec) if spec.parent_learning_rate is None else spec.parent_learning_rate
     return dataclasses.replace(
         spec,
         predictor_network=None if idle_predictor else spec.predictor_network,
         predictor_features=spec.predictor_features if method.needs_predictor else None,
         momentum=spec.momentum if spec.optimiser == "sgd" else RunSpec.momentum,
         transition=spec.transition if method.transition is not None else None,
-        parent_learning_rate=_parent_learning_rate(spec),
+        parent_learning_rate=None if method.starts is None else parent_rate,
         parent_epochs=None if idle_epochs else spec.parent_epochs,
     )
 
 
-def _parent_learning_rate(spec: RunSpec) -> float | None:
-    """As the user gave it, else what it stands for; None for a run that starts afresh."""
-    method = get_method(spec.method)
-    if method.starts is None or spec.parent_learning_rate is not None:
-        return None if method.starts is None else spec.parent_learning_rate
-    return usual_parent_rate(spec)
-
-
 def usual_parent_rate(spec: RunSpec) -> float:
-    """The child's own, but where that is searched for, the usual one of Adam."""
+    """The child's own learning rate or, for a method whose rate is searched (dmi), Adam's default."""
     searched = get_method(spec.method).searches_rate and spec.optimiser == RunSpec.optimiser
     return RunSpec.learning_rate if searched else spec.learning_rate

@@ -1,4 +1,4 @@
-"""Choosing among runs by noisy validation labels alone; clean labels play no part."""
+"""Choosing among runs by validation labels, as given; clean labels play no part."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -8,11 +8,19 @@ from noiselimit.runs.spec import problem, setting
 
 
 def choose(runs: Sequence[Run]) -> list[bool]:
-    """Which runs belong to a chosen setting; on every problem (data, noise, sizes) one setting is chosen.
+    """Choose one setting for every problem (data, noise, sizes).
 
-    Runs that differ in the seed only are one setting. The setting with the highest mean validation accuracy
-    (at each run's best epoch) is chosen; ties go to the lower mean validation loss, then to the one named
-    first. A setting with a failed run is not eligible.
+    Runs that differ only in the seed share a setting. The setting with the highest mean validation accuracy
+    wins; ties go to the lower mean validation loss, then to the first. A setting with a failed run loses.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+
+    Returns
+    -------
+    list of bool
+        For each run, whether its setting was chosen.
     """
     problems: dict[str, dict[str, list[Run]]] = {}
     for run in runs:
@@ -24,9 +32,9 @@ def choose(runs: Sequence[Run]) -> list[bool]:
 
 def _best(settings: Sequence[Sequence[Run]]) -> Sequence[Run]:
     eligible = [members for members in settings if not any(run.failed for run in members)]
-    return max(eligible, key=_merit, default=[])  # max keeps the first of equals
+    return max(eligible, key=_rank, default=[])  # max keeps the first of equals
 
 
-def _merit(members: Sequence[Run]) -> tuple[float, float]:
+def _rank(members: Sequence[Run]) -> tuple[float, float]:
     accuracy = fmean(run.metrics["validation_accuracy"] for run in members)
     return accuracy, -fmean(run.metrics["validation_loss"] for run in members)

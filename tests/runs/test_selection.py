@@ -1,3 +1,5 @@
+"""One setting is chosen for every problem, by the mean validation accuracy over seeds."""
+
 from noiselimit.noise import UniformNoise
 from noiselimit.runs.run import DataInfo, Run
 from noiselimit.runs.selection import choose
