@@ -108,12 +108,6 @@ def test_standardisation(offset):
     assert np.allclose(deviation, [*inputs.std(axis=0)[:3], 1])
 
 
-def test_standardisation_looks_at_evenly_spaced_examples(monkeypatch):
-    monkeypatch.setattr(instance_module, "SAMPLE", 3)
-    mean, _ = standardisation(np.arange(9.0)[:, None])
-    assert mean.tolist() == [4.0]  # of examples 0, 4 and 8
-
-
 def test_directions_are_standard_normal_and_differ_by_seed_and_step():
     drawn = random_directions(4, 5000, 0, 1)
     assert abs(drawn.mean()) < 5 / np.sqrt(20_000)  # five standard deviations

@@ -144,12 +144,6 @@ def test_json_keeps_every_probability_exactly(kind, probability):
     assert round_trip(noise) == parse_noise(noise_to_json(noise)) == noise
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=2))
-def test_json_keeps_every_matrix_exactly(stay):
-    noise = MatrixNoise([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]])
-    assert round_trip(noise) == noise
-
-
 @given(st.text(max_size=40))
 def test_any_text_is_a_noise_or_bad_input(text):
     for value in (text, *(f"{kind}:{text}" for kind in NOISES if kind not in ("matrix", "given"))):
