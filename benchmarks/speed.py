@@ -292,15 +292,27 @@ def time_mnist_cohort(bench: Bench) -> list[Entry]:
     return [{"row": "mnist-cohort", **min(tried, key=lambda entry: entry["seconds"]), "tried": tried}]
 
 
-def alternate(ways: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of every way, in turn so that a disturbance affects all of them; the first round warms up."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+Way = Callable[[], tuple[Entry, float]]
+"""Trains, and returns an entry and seconds."""
+
+
+def compare_ways(name: str, ways: Mapping[str, Way], repeats: int, threads: int) -> list[Entry]:
+    """Seconds of the first way over those of the best other, by medians.
+
+    The ways take turns, so that a disturbance affects all of them; the first round warms up.
+    """
+    found: dict[str, list[tuple[Entry, float]]] = {way: [] for way in ways}
     for turn in range(1 + repeats):
-        for name, way in ways.items():
-            result = way()
+        for way, train_once in ways.items():
+            result = train_once()
             if turn:
-                seconds[name].append(result)
-    return seconds
+                found[way].append(result)
+    seconds = {way: [each for _, each in results] for way, results in found.items()}
+    medians = {way: median(values) for way, values in seconds.items()}
+    first, *others = ways
+    ratio = medians[first] / min(medians[way] for way in others)
+    facts = {"ratio": ratio, "threads": threads, "medians_of": medians, "seconds_of": seconds}
+    return [{"row": name, **found[first][-1][0], **facts}]
 
 
 def time_digits_cohort(bench: Bench) -> list[Entry]:
@@ -308,40 +320,29 @@ def time_digits_cohort(bench: Bench) -> list[Entry]:
 
     One after another, each may use one thread or all threads; the better way counts.
     """
-    runs, entries = 8, []
     timed = partial(bench.train, DIGITS, warm_up=0, to_the_end=True)
 
-    def cohort() -> float:
-        entry, whole = timed(runs)
-        entries.append(entry)
-        return whole
+    def one_by_one(threads: int) -> tuple[Entry, float]:
+        runs = [timed(1, first=run, threads_per_block=threads) for run in range(8)]
+        return runs[0][0], sum(seconds for _, seconds in runs)
 
-    def one_by_one(threads: int) -> float:
-        return sum(timed(1, first=run, threads_per_block=threads)[1] for run in range(runs))
-
-    ways = {"cohort": cohort, "one after another, one thread each": lambda: one_by_one(1)}
-    if bench.threads > 1:
-        ways["one after another, all threads in one block"] = lambda: one_by_one(bench.threads)
-    seconds = alternate(ways, bench.sizes.repeats)
-    medians = {name: median(values) for name, values in seconds.items()}
-    ratio = medians["cohort"] / min(value for name, value in medians.items() if name != "cohort")
-    facts = {"ratio": ratio, "threads": bench.threads, "medians_of": medians, "seconds_of": seconds}
-    return [{"row": "digits-cohort", **entries[-1], **facts}]
+    ways: dict[str, Way] = {
+        "cohort": lambda: timed(8),
+        "one after another, one thread each": lambda: one_by_one(1),
+        "one after another, all threads in one block": lambda: one_by_one(bench.threads),
+    }
+    return compare_ways("digits-cohort", ways, bench.sizes.repeats, bench.threads)
 
 
 def time_digits_step(bench: Bench) -> list[Entry]:
     """An epoch of LIMIT over an epoch of cross-entropy, one run and one thread."""
-    entries: dict[str, Entry] = {}
 
-    def epoch(name: str, work: Workload) -> float:
-        entries[name] = bench.train(work, 1, threads=1, to_the_end=True)[0]
-        return float(entries[name]["seconds"])
+    def epoch(work: Workload) -> tuple[Entry, float]:
+        entry, _ = bench.train(work, 1, threads=1, to_the_end=True)
+        return entry, entry["seconds"]
 
-    ways = {"limit": partial(epoch, "limit", DIGITS), "ce": partial(epoch, "ce", DIGITS_CE)}
-    seconds = alternate(ways, bench.sizes.repeats)
-    medians = {name: median(values) for name, values in seconds.items()}
-    facts = {"ratio": medians["limit"] / medians["ce"], "medians_of": medians, "seconds_of": seconds}
-    return [{"row": "digits-step", **entries["limit"], **facts, "threads": 1}]
+    ways = {"limit": lambda: epoch(DIGITS), "ce": lambda: epoch(DIGITS_CE)}
+    return compare_ways("digits-step", ways, bench.sizes.repeats, 1)
 
 
 ROWS: dict[str, Callable[[Bench], list[Entry]]] = {

@@ -44,9 +44,7 @@ class Figure:
     draw: Callable[[pd.DataFrame], str | None]
     """An SVG of these runs; None if there is nothing to draw."""
     cells: Sequence[Cell] = ()
-    """The cells whose runs it may show, those of the tables included; none if nothing is trained."""
-    trained: int | None = None
-    """How many of the cells are trained for it; None means all."""
+    """The cells whose runs it shows; none if nothing is trained."""
     grids: Sequence[Grid] = ()
     """What is searched for each of the cells, if that is not the table's."""
     memorises: bool = False
@@ -59,11 +57,10 @@ class Figure:
             return found
         return replace(found, network="mlp-4x512", epochs=min(200, found.epochs), patience=200)
 
-    def tasks(self, protocol: Protocol, *, shown: bool = False) -> list[Task]:
-        """The runs that are trained for it, or all that it may show."""
-        count = len(self.cells) if shown or self.trained is None else self.trained
+    def tasks(self, protocol: Protocol) -> list[Task]:
+        """The runs that it shows."""
         found = []
-        for number, cell in enumerate(self.cells[:count]):
+        for number, cell in enumerate(self.cells):
             grid = dict(self.grids[number]) if self.grids else None
             if grid and protocol.quick:
                 grid = {name: values[:1] for name, values in grid.items()}
@@ -82,7 +79,7 @@ class Figure:
 @cache
 def _settings(name: str, quick: bool) -> frozenset[str]:
     figure = FIGURES[name]
-    tasks = figure.tasks(figure.protocol(quick=quick), shown=True) if figure.cells else []
+    tasks = figure.tasks(figure.protocol(quick=quick)) if figure.cells else []
     return frozenset(task.setting for task in tasks)
 
 
@@ -180,22 +177,22 @@ def _noisy_mnist(*methods: str) -> list[Cell]:
     return [Cell("mnist", "uniform", 0.8, 48_000, method) for method in methods]
 
 
-def _limit_cells(data: str, noise: str, p: float | None) -> list[Cell]:
-    """LIMIT without sampling, on all examples of the problem, the best of the paper first."""
+def _best_limit(data: str, noise: str, p: float | None) -> list[Cell]:
+    """The LIMIT without sampling that is best in the paper on all examples of the problem."""
     cells = [cell for cell in TABLES[data] if (cell.noise, cell.p) == (noise, p) and cell.method in LIMITS]
-    cells = [cell for cell in cells if cell.n in (None, 40_000, 48_000)]
-    return sorted(cells, key=lambda cell: PAPER[cell][0], reverse=True)
+    return [
+        max((cell for cell in cells if cell.n in (None, 40_000, 48_000)), key=lambda cell: PAPER[cell][0])
+    ]
 
 
 def _suspicious(data: str, noise: str, p: float | None, name: str) -> Figure:
     title = f"The {SUSPECTS[data]} most suspicious labels of each class, {name}"
-    cells = _limit_cells(data, noise, p)
-    return Figure(f"suspicious-{data}", title, "suspects", lambda rows: None, cells, trained=1)
+    return Figure(f"suspicious-{data}", title, "suspects", lambda rows: None, _best_limit(data, noise, p))
 
 
 def _histograms(name: str, data: str, noise: str, p: float, title: str) -> Figure:
-    title, cells = f"Predicted gradients and gaps, {title}", _limit_cells(data, noise, p)
-    return Figure(f"histograms-{name}", title, "histograms", drawing.draw_histograms, cells, trained=1)
+    title, cells = f"Predicted gradients and gaps, {title}", _best_limit(data, noise, p)
+    return Figure(f"histograms-{name}", title, "histograms", drawing.draw_histograms, cells)
 
 
 def _learning_curves(name: str, cells: Sequence[Cell], title: str) -> Figure:
