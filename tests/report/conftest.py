@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noiselimit.report import Report, RunLine, Suspect
+from noiselimit.report.content import Report, RunLine, Suspect
 
 
 def history(*rows: tuple[float | None, float | None]) -> list[dict[str, float | None]]:

@@ -1,3 +1,6 @@
+"""Charts as SVG: values at the right place, hover text, and names that stay text."""
+
+import math
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -6,70 +9,132 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from drawn import SVG, number, of_class, points, tick_places
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
-from noiselimit.report.charts import HEIGHT, WIDTH, Bars, Line, histogram, line_chart
+from noiselimit.errors import InputError
+from noiselimit.report.charts import (
+    HEIGHT,
+    WIDTH,
+    Bars,
+    Line,
+    Scale,
+    fano_chart,
+    fano_curve,
+    heat_map,
+    histogram,
+    histogram_counts,
+    line_chart,
+    panels,
+    spread,
+    ticks,
+)
 
+SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</title><script>alert('1')</script>&\"\x00\ud800"
+Element = ElementTree.Element
 
 
-def lines_svg(lines: list[Line], **options: Any) -> ElementTree.Element:
-    return ElementTree.fromstring(
-        line_chart(lines, title="accuracy", x_label="epoch", y_label="share", **options)
+def of_class(root: Element, tag: str, *names: str) -> list[Element]:
+    return [e for e in root.iter(SVG + tag) if set(names) <= set(e.get("class", "").split())]
+
+
+def number(element: Element, name: str) -> float:
+    return float(element.get(name, "nan"))
+
+
+def points(polyline: Element) -> list[tuple[float, float]]:
+    pairs = [pair.split(",") for pair in polyline.get("points", "").split()]
+    return [(float(x), float(y)) for x, y in pairs]
+
+
+def tick_places(root: Element) -> tuple[dict[str, float], dict[str, float]]:
+    """x of the ticks below the axis and y of those beside it."""
+    below = {t.text or "": number(t, "x") for t in of_class(root, "text", "tick", "x") if t.get("x")}
+    beside = [t.text or "" for t in of_class(root, "text", "tick", "y")]
+    return below, dict(
+        zip(beside, [number(line, "y1") for line in of_class(root, "line", "grid")], strict=True)
     )
 
 
+def lines_svg(lines: list[Line], **options: Any) -> Element:
+    return ElementTree.fromstring(line_chart(lines, title="t", x_label="epoch", y_label="share", **options))
+
+
+def bars_svg(series: list[Bars], **options: Any) -> Element:
+    options = {"title": "gap", "x_label": "gap", "y_label": "examples", "span": (0.0, 1.5), **options}
+    return ElementTree.fromstring(histogram(series, **options))
+
+
+def test_scales() -> None:
+    assert [Scale(0, 2, 300, 100)(value) for value in (0, 1, 2)] == [300, 200, 100]
+    log = Scale(1, 100, 300, 100, log=True)
+    assert [log(value) for value in (1, 10, 100)] == pytest.approx([300, 200, 100])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "whole", "expected"),
+    [
+        (0, 1, 6, False, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (0.6, 1, 6, False, [0.6, 0.7, 0.8, 0.9, 1.0]),
+        (0, math.sqrt(2), 8, False, [0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4]),
+        (1, 40, 6, True, [10, 20, 30, 40]),
+        (0.5, 1.5, 6, True, [1]),
+    ],
+)
+def test_ticks_are_round(low: float, high: float, most: int, whole: bool, expected: list[float]) -> None:
+    assert ticks(low, high, most, whole) == expected
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 10))
+def test_ticks_are_few_and_inside(low: float, length: float, most: int) -> None:
+    found = ticks(low, low + length, most)
+    assert 1 <= len(found) <= most
+    slack = 1e-8 * length + 1e-6
+    assert all(low - slack <= tick <= low + length + slack for tick in found)
+
+
+@given(st.lists(st.floats(0, 200), max_size=12))
+def test_spread_positions_do_not_overlap_and_keep_their_order(positions: list[float]) -> None:
+    moved = spread(positions, 15, 0, 200)
+    assert all(-1e-9 <= place <= 200 + 1e-9 for place in moved)
+    assert all(b - a >= 15 - 1e-9 for a, b in pairwise(sorted(moved)))
+    ordered = [place for _, place in sorted(zip(positions, moved, strict=True))]
+    assert ordered == sorted(moved)
+
+
 def test_points_land_at_the_ticks_of_their_values() -> None:
-    line = Line("a", [(1, 0.0), (10, 0.2), (20, 1.0), (21, 0.6)], "chosen", mark=20)
-    root = lines_svg([line])
+    root = lines_svg([Line("a", [(1, 0.0), (10, 0.2), (20, 1.0), (21, 0.6)], "chosen", mark=20)])
     x, y = tick_places(root)
     [drawn] = [points(polyline) for polyline in root.iter(SVG + "polyline")]
     assert drawn[1] == pytest.approx((x["10"], y["20\u00a0%"]), abs=0.11)
     assert drawn[2] == pytest.approx((x["20"], y["100\u00a0%"]), abs=0.11)
-    assert drawn[3][1] == pytest.approx(y["60\u00a0%"], abs=0.11)
-    assert drawn[0][1] == pytest.approx(y["0\u00a0%"], abs=0.11)
     [mark] = of_class(root, "circle", "mark")
     assert (number(mark, "cx"), number(mark, "cy")) == pytest.approx(drawn[2], abs=0.11)
 
 
-def test_logarithmic_axes_and_given_ticks() -> None:
-    line = Line("a", [(1, 0.1), (8, 0.02), (64, 0.01)], "chosen")
-    options = {"y_span": (0.01, 1.0), "y_format": lambda value: f"{value:g}"}
-    root = lines_svg([line], log=True, x_ticks=[1, 8, 64], **options)
-    x, y = tick_places(root)
-    assert {"1", "8", "64"} <= set(x)
-    assert x["8"] - x["1"] == pytest.approx(x["64"] - x["8"], abs=0.11)
-    assert y["0.01"] - y["0.1"] == pytest.approx(y["0.1"] - y["1"], abs=0.21)
-    [drawn] = [points(polyline) for polyline in root.iter(SVG + "polyline")]
-    assert drawn[1] == pytest.approx((x["8"], y["0.02"]), abs=0.11)
-
-
-def test_missing_values_break_the_line() -> None:
-    ys = [0.1, 0.2, None, 0.3, float("nan"), 0.4, 0.5]
-    root = lines_svg([Line("a", list(enumerate(ys)))])
+def test_missing_values_break_lines_and_long_lines_are_thinned() -> None:
+    root = lines_svg([Line("a", list(enumerate([0.1, 0.2, None, 0.3, float("nan"), 0.4, 0.5])))])
     assert [len(points(p)) for p in root.iter(SVG + "polyline")] == [2, 2]
     assert len(of_class(root, "circle", "lone")) == 1
+    root = lines_svg([Line("a", [(epoch, epoch / 5000) for epoch in range(1, 5001)])])
+    [drawn] = [points(p) for p in root.iter(SVG + "polyline")]
+    axis = of_class(root, "line", "axis")[0]
+    assert len(drawn) <= 201
+    assert (drawn[0][0], drawn[-1][0]) == (number(axis, "x1"), number(axis, "x2"))
+    assert not list(lines_svg([Line("a", [(1, None)])]).iter(SVG + "polyline"))
 
 
 def test_only_lines_that_stand_out_are_labelled_and_seeds_share_a_label() -> None:
     end = [(1, 0.5), (2, 0.6)]
-    lines = [
-        Line("limit-l", end, "chosen"),
-        Line("ce", end, "baseline"),
-        Line("ce", [(1, 0.5), (2, 0.8)], "baseline"),
-        Line("limit-g", end, "faint"),
-    ]
-    root = lines_svg(lines)
+    lines = [Line("limit-l", end, "chosen"), Line("ce", end, "baseline"), Line("ce", end, "baseline")]
+    root = lines_svg([*lines, Line("limit-g", end, dashed=True, strength=0.5)])
     assert [t.text for t in of_class(root, "text", "label")] == ["limit-l", "ce"]
-    # What is drawn last lies on top.
-    assert [g.get("class") for g in root.iter(SVG + "g")] == [
-        "line faint",
-        "line baseline",
-        "line baseline",
-        "line chosen",
-    ]
+    looks = [(g.get("class") or "").split()[-1] for g in root.iter(SVG + "g")]
+    assert looks == ["faint", "baseline", "baseline", "chosen"]  # the last one lies on top
+    first = of_class(root, "g", "faint")[0]
+    assert (first.get("opacity"), first[1].get("stroke-dasharray")) == ("0.50", "6 4")
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
@@ -77,45 +142,92 @@ def test_labels_neither_overlap_nor_leave_the_picture(ends: list[float]) -> None
     lines = [Line(f"method-{i:02d}, β 0.001", [(1, 0.5), (2, y)], "baseline") for i, y in enumerate(ends)]
     labels = of_class(lines_svg(lines), "text", "label")
     heights = sorted(number(label, "y") for label in labels)
-    assert 1 <= len(labels) <= len(ends)
     assert all(b - a >= 14.8 for a, b in pairwise(heights))
-    assert heights[0] >= 12
-    assert heights[-1] <= HEIGHT
+    assert 12 <= heights[0] <= heights[-1] <= HEIGHT
     assert all(number(label, "x") + 6 * len(label.text or "") <= WIDTH for label in labels)
 
 
-def test_reference_level() -> None:
-    line = Line("a", [(1, 0.4), (2, 0.8)])
+def test_reference_level_and_label_on_a_line() -> None:
+    line = Line("on it", [(0, 0.8), (1, 0.6), (2, 0.4)], "chosen", label_at=1)
     root = lines_svg([line], reference=(0.6, "right labels"))
-    [level] = of_class(root, "line", "reference")
+    [level], [label] = of_class(root, "line", "reference"), of_class(root, "text", "on-line")
     assert number(level, "y1") == pytest.approx(tick_places(root)[1]["60\u00a0%"], abs=0.11)
-    assert "right labels" in "".join(root.itertext())
-    outside = lines_svg([line], reference=(0.2, "right labels"), y_span=(0.4, 1.0))
-    assert not of_class(outside, "line", "reference")
+    assert number(label, "y") == pytest.approx(number(level, "y1") + 4, abs=0.11)
+    assert not of_class(lines_svg([line], reference=(0.2, ""), y_span=(0.4, 1.0)), "line", "reference")
 
 
-def test_long_histories_are_thinned_but_keep_both_ends() -> None:
-    line = Line("a", [(epoch, epoch / 5000) for epoch in range(1, 5001)])
-    root = lines_svg([line])
-    [drawn] = [points(p) for p in root.iter(SVG + "polyline")]
-    axis = of_class(root, "line", "axis")[0]
-    assert len(drawn) <= 201
-    assert drawn[0][0] == number(axis, "x1")
-    assert drawn[-1][0] == number(axis, "x2")
+values = arrays.arrays(np.float64, st.integers(1, 60), elements=st.floats(-0.1, 1.6))
 
 
-def test_single_epoch_is_a_point_in_the_plot() -> None:
-    root = lines_svg([Line("a", [(1, 0.5)], "chosen")])
-    [dot] = of_class(root, "circle", "lone")
-    x, _ = tick_places(root)
-    assert number(dot, "cx") == pytest.approx(x["1"], abs=0.11)
+@given(values, values, st.booleans())
+def test_hover_texts_count_every_example(right: np.ndarray, wrong: np.ndarray, log: bool) -> None:
+    root = bars_svg([Bars("r", right, "right"), Bars("w", wrong, "wrong")], log=log)
+    titles = [t.text or "" for g in root.iter(SVG + "g") for t in g.iter(SVG + "title")]
+    found = [re.fullmatch(r".*: (\d+) r, (\d+) w", title) for title in titles]
+    totals = np.array([[int(m[1]), int(m[2])] for m in found if m]).sum(axis=0)
+    assert totals.tolist() == [len(right), len(wrong)]
 
 
-@pytest.mark.parametrize("ys", [[], [None, None], [float("nan")]])
-def test_no_values_say_so(ys: list[float | None]) -> None:
-    root = lines_svg([Line("a", list(enumerate(ys)), "chosen")])
-    assert "no values were recorded" in "".join(root.itertext())
-    assert not list(root.iter(SVG + "polyline"))
+def test_values_outside_the_span_go_to_the_end_bins_and_nan_is_left_out() -> None:
+    gaps = np.array([-1e-9, 0.0, 1.5, 1.5 + 1e-7, np.nan, np.inf])
+    assert histogram_counts(gaps, 4, (0.0, 1.5)).tolist() == [2, 0, 0, 2]
+    assert bars_svg([Bars("r", np.array([np.nan]))]) is not None
+
+
+def test_bars_are_as_high_as_their_counts_and_stacked() -> None:
+    series = [Bars("r", np.full(40, 0.01), "right"), Bars("w", np.full(20, 0.02), "wrong")]
+    root = bars_svg(series, bins=10)
+    [lower, upper] = [bar for g in root.iter(SVG + "g") for bar in of_class(g, "rect", "bar") if len(g) == 3]
+    _, y = tick_places(root)
+    assert number(lower, "y") == pytest.approx(y["40"], abs=0.11)
+    assert number(upper, "y") == pytest.approx(y["60"], abs=0.11)
+    [legend] = of_class(root, "g", "legend")
+    assert list(legend.itertext()) == ["r", "w"]
+    rare = bars_svg([Bars("r", np.array([0.01] * 5000 + [1.3]))])
+    assert min(number(rect, "height") for rect in of_class(rare, "rect", "bar")) >= 1.0
+
+
+def test_a_logarithmic_axis_shows_one_example_among_thousands() -> None:
+    root = bars_svg([Bars("r", np.array([0.01] * 50_000 + [1.3]))], log=True)
+    _, heights = tick_places(root)
+    assert list(heights) == ["1", "10", "100", "1,000", "10,000"]
+    [outline] = of_class(root, "path", "step")
+    assert outline.get("d", "").count("M") == 2, "no line along the empty bins between"
+    assert f"V{heights['1']:.1f}" in outline.get("d", "")
+
+
+@pytest.mark.parametrize(("threshold", "lines"), [(0.25, 1), (1.25, 1), (1.6, 0)])
+def test_a_threshold_is_marked_inside_the_span(threshold: float, lines: int) -> None:
+    root = bars_svg([Bars("all", np.linspace(0, 1, 9))], threshold=(threshold, "here <"))
+    assert len(of_class(root, "line", "threshold")) == "".join(root.itertext()).count("here <") == lines
+
+
+def cells(svg: str) -> list[tuple[str, float]]:
+    found = re.findall(r'class="cell (\w+)".*?fill-opacity="([\d.]+)"', svg)
+    return [(kind, float(strength)) for kind, strength in found]
+
+
+def test_cells_of_a_heat_map_are_in_the_order_of_the_matrix() -> None:
+    svg = heat_map(np.array([[0.9, 0.1], [0.025, 0.975]]), ["cat", "dog"])
+    assert [kind for kind, _ in cells(svg)] == ["right", "wrong", "wrong", "right"]
+    # Off the diagonal, a quarter of the largest share has half its strength.
+    assert [strength for _, strength in cells(svg)] == pytest.approx([0.54, 0.6, 0.3, 0.585])
+    assert "true label cat, given label dog: 10.00\u00a0%" in svg
+    assert re.findall(r'class="share x"[^>]*>([^<]*)<', svg) == ["90", "10", "2.5", "98"]
+    assert {strength for kind, strength in cells(heat_map(np.eye(3), "abc")) if kind == "wrong"} == {0.0}
+
+
+@given(st.integers(2, 30), st.text(max_size=40))
+def test_a_heat_map_fits_its_frame_for_any_name(classes: int, name: str) -> None:
+    root = ElementTree.fromstring(
+        heat_map(np.full((classes, classes), 1 / classes), [name + HOSTILE] * classes)
+    )
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    rectangles = of_class(root, "rect", "cell")
+    assert len(rectangles) == classes**2
+    assert max(number(r, "x") + number(r, "width") for r in rectangles) <= width
+    assert max(number(r, "y") + number(r, "height") for r in rectangles) <= height
+    assert not list(root.iter(f"{SVG}script"))
 
 
 CHARTS: list[Callable[..., str]] = [
@@ -140,80 +252,33 @@ CHARTS: list[Callable[..., str]] = [
 
 @pytest.mark.parametrize("chart", CHARTS)
 @pytest.mark.parametrize("standalone", [False, True])
-def test_names_are_text_never_markup(chart: Callable[..., str], standalone: bool) -> None:
-    svg = chart(HOSTILE, standalone=standalone)
-    root = ElementTree.fromstring(svg)
+def test_names_stay_text_and_standalone_charts_have_a_style(
+    chart: Callable[..., str], standalone: bool
+) -> None:
+    root = ElementTree.fromstring(chart(HOSTILE, standalone=standalone))
     assert not list(root.iter(SVG + "script"))
-    assert "<script" not in svg
     shown = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
-    assert root.get("aria-label") == shown
-    assert root.findtext(SVG + "title") == shown
+    assert root.get("aria-label") == root.findtext(SVG + "title") == shown
     assert sum(t.text == shown for t in root.iter(SVG + "text")) >= 2
+    assert ("prefers-color-scheme: dark" in root.findtext(SVG + "style", "")) == standalone
+    assert (root.get("width") is not None) == standalone
 
 
-@pytest.mark.parametrize("chart", CHARTS)
-def test_accessible_and_styled_by_itself_only_when_standalone(chart: Callable[..., str]) -> None:
-    inside, alone = (ElementTree.fromstring(chart("a chart", standalone=s)) for s in (False, True))
-    for root in (inside, alone):
-        assert root.get("role") == "img"
-        assert root.get("aria-label") == "a chart"
-        assert root[0].tag == SVG + "title"
-    assert inside.find(SVG + "style") is None
-    assert inside.get("width") is None
-    style = alone.findtext(SVG + "style", "")
-    assert "prefers-color-scheme: dark" in style
-    assert alone.get("width") == str(WIDTH)
-    used = {n for e in alone.iter() for n in e.get("class", "").split()}
-    colours = {"chosen", "right", "wrong", "reference"} & used
-    assert colours
-    assert all(re.search(rf"\.{name}\b[^}}]*(fill|stroke): var\(", style) for name in colours)
+def test_fano_curves_fall_from_the_noise_to_zero() -> None:
+    curve = fano_curve("0.4", 10)
+    assert curve["least_error"][0] == pytest.approx(0.4)
+    assert curve["least_error"][-1] == pytest.approx(0, abs=1e-6)
+    assert len(of_class(ElementTree.fromstring(fano_chart([curve], 10)), "text", "on-line")) == 1
+    with pytest.raises(InputError, match="probability"):
+        fano_curve("much", 10)
 
 
-def test_long_labels_that_differ_at_the_end_stay_apart() -> None:
-    names = [f"ce, noise uniform:0.{digit}, learning rate 0.001" for digit in (2, 6)]
-    lines = [Line(name, [(1, 0.3 * i), (2, 0.3 * i)], "baseline") for i, name in enumerate(names, 1)]
-    svg = line_chart(lines, title="t", x_label="x", y_label="y")
-    assert svg.count('<text class="label baseline"') == 2
-
-
-def test_a_label_can_stand_on_its_line() -> None:
-    beside = Line("end", [(0, 0.5), (2, 0.0)], "chosen")
-    root = lines_svg([Line("on it", [(0, 1.0), (1, 0.5), (2, 0.0)], "chosen", label_at=1), beside])
-    [label] = of_class(root, "text", "on-line")
-    [line, _] = of_class(root, "g", "line")
-    x, y = points(line.findall(f"{SVG}polyline")[0])[1]
-    assert (label.text, number(label, "x"), number(label, "y")) == ("on it", x, pytest.approx(y + 4))
-    assert [text.text for text in of_class(root, "text", "label") if text is not label] == ["end"]
-
-
-def test_a_dashed_line_is_told_from_one_of_its_colour() -> None:
-    ends = [(1, 0.2), (2, 0.4)]
-    root = lines_svg([Line("a", ends, "chosen"), Line("b", ends, "chosen", dashed=True)])
-    plain, dashed = (line[-1].get("stroke-dasharray") for line in of_class(root, "g", "line"))
-    assert plain is None
-    assert dashed
-
-
-def test_before_its_label_stands_a_sample_of_a_line_where_looks_tell_lines_apart() -> None:
-    ends = [(1, 0.2), (2, 0.4)]
-    alike = [Line("a", ends, "chosen"), Line("b", ends, "baseline")]
-    assert not of_class(lines_svg(alike), "g", "sample")
-    root = lines_svg([*alike, Line("c", ends, "chosen", dashed=True, strength=0.5)])
-    samples = of_class(root, "g", "sample")
-    assert [(one.get("class"), one.get("opacity"), one[0].get("stroke-dasharray")) for one in samples] == [
-        ("sample chosen", None, None),
-        ("sample chosen", "0.50", "6 4"),
-        ("sample baseline", None, None),
+def test_panels_stand_row_by_row() -> None:
+    chart = CHARTS[0]("a", standalone=True)
+    root = ElementTree.fromstring(panels([chart] * 3, title="three"))
+    assert [(each.get("x"), each.get("y")) for each in root.findall(f"{SVG}svg")] == [
+        ("0", "0"),
+        (str(WIDTH), "0"),
+        ("0", str(HEIGHT)),
     ]
-    for sample, label in zip(samples, of_class(root, "text", "label"), strict=True):
-        assert points(sample[0])[-1][0] < number(label, "x") <= WIDTH - 7
-
-
-def test_ticks_of_high_shares_stand_where_lines_do() -> None:
-    line = Line("a", [(1, 0.0), (2, 0.9), (3, 0.98)], "chosen")
-    root = lines_svg([line], y_span=(0.0, 0.98), to_one=True)
-    _, y = tick_places(root)
-    assert set(y) == {f"{share}\u00a0%" for share in (0, 50, 80, 90, 95, 98)}
-    [drawn] = [points(polyline) for polyline in root.iter(SVG + "polyline")]
-    wanted = [y[f"{share}\u00a0%"] for share in (0, 90, 98)]
-    assert [place for _, place in drawn] == pytest.approx(wanted, abs=0.11)
+    assert (root.get("width"), root.get("height")) == (str(2 * WIDTH), str(2 * HEIGHT))

@@ -1,30 +1,66 @@
-from typing import Any
+"""How numbers, names and results are written."""
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
-from noiselimit.errors import InputError
-from noiselimit.report import Report, Suspect
+from noiselimit.report.content import (
+    DASH,
+    RunLine,
+    Suspect,
+    decimal,
+    legal,
+    percent,
+    plain,
+    result_sentence,
+    run_name,
+    shorten,
+)
+
+
+@pytest.mark.parametrize("write", [percent, decimal, plain])
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+def test_unknown_numbers_are_a_dash(write: Callable[[float | None], str], value: float | None) -> None:
+    assert write(value) == DASH
+
+
+def test_numbers_and_texts() -> None:
+    assert [percent(0.98125), percent(0.4, 0)] == ["98.1\u00a0%", "40\u00a0%"]
+    assert [decimal(0.9991), plain(10.0), plain(0.001)] == ["0.999", "10", "0.001"]
+    assert [shorten("abcdef", 6), shorten("abcdefg", 6)] == ["abcdef", "abcde…"]
+    assert legal("a\x00b\ud800c\x1bβ\t<é>\n😀") == "a\ufffdb\ufffdc\ufffdβ\t<é>\n😀"
+
+
+def test_run_name() -> None:
+    run = RunLine("limit-l", {"beta": 10.0, "learning_rate": 0.001}, 4)
+    assert run_name(run) == "limit-l, β\u00a010, learning rate\u00a00.001"
+    assert run_name(run, seed=True).endswith(", seed\u00a04")
+    assert run_name(RunLine("ce", {}, 4), joined=" at ") == "ce"
 
 
 @pytest.mark.parametrize(
     ("given", "suggested", "clean", "verdict"),
-    [
-        ("1", "3", "3", "found"),
-        ("1", "2", "3", "half"),
-        ("3", "2", "3", "right"),
-        ("3", "3", "3", "right"),
-        ("1", "3", None, None),
-    ],
+    [("1", "3", "3", "found"), ("1", "2", "3", "half"), ("3", "2", "3", "right"), ("1", "3", None, None)],
 )
-def test_verdict_compares_with_the_clean_label(
-    given: str, suggested: str, clean: str | None, verdict: str | None
-) -> None:
+def test_verdict(given: str, suggested: str, clean: str | None, verdict: str | None) -> None:
     assert Suspect(0, given, suggested, 1.0, clean).verdict == verdict
 
 
-@pytest.mark.parametrize("name", ["gaps_right", "gaps_wrong"])
-def test_gaps_of_another_shape_are_refused_by_name(name: str) -> None:
-    gaps: dict[str, Any] = {name: np.zeros((2, 3))}
-    with pytest.raises(InputError, match=rf"{name} has shape \[2, 3\]"):
-        Report("t", "s", **gaps)
+def test_the_result_compares_the_chosen_run_with_cross_entropy(runs: list[RunLine]) -> None:
+    result = result_sentence(runs, 0.4).replace("\u00a0", " ")
+    for words in ("40 %", "limit-l at β 10 reaches 98.1 %", "cross-entropy ends at 67.2 %"):
+        assert words in result
+    second = [replace(run, seed=1, test_accuracy=0.961, last_test_accuracy=0.652) for run in runs[:2]]
+    other = replace(runs[2], chosen=True)
+    means = result_sentence([*runs, *second, other])
+    assert "97.1" in means
+    assert "66.2" in means
+    assert "90.0" in result_sentence([replace(runs[0], chosen=True)])
+
+
+def test_the_result_without_numbers(runs: list[RunLine]) -> None:
+    blank = [replace(run, test_accuracy=None, last_test_accuracy=float("nan")) for run in runs]
+    assert "limit-l" in result_sentence(blank)
+    assert "3 runs" in result_sentence([replace(run, chosen=False) for run in blank])
+    assert "0 runs" in result_sentence([])

@@ -194,6 +194,6 @@ def plot(
     with atomic_file(out) as temporary:
         temporary.write_text(fano_chart(curves, classes), "utf-8")
     if as_json:
-        print(json.dumps({"file": str(out), "curves": [curve.to_json() for curve in curves]}))
+        print(json.dumps({"file": str(out), "curves": [*curves]}))
     else:
         print(f"least training error of {len(curves)} noises written to {out}")

@@ -37,7 +37,7 @@ def run_demo(
     """Train, and write run folders, summary.json and report.html into `out`."""
     from noiselimit.data.mnist import digits
     from noiselimit.files import folder_lock, write_json
-    from noiselimit.report import write_report
+    from noiselimit.report.html import write_report
     from noiselimit.report.runs import make_report, summary
     from noiselimit.training import train
 

@@ -144,7 +144,7 @@ def train(
     from noiselimit.data.catalogue import load_data
     from noiselimit.engine.checkpoints import parse_interval
     from noiselimit.files import folder_lock
-    from noiselimit.report import write_report
+    from noiselimit.report.html import write_report
     from noiselimit.report.runs import make_report, summary
     from noiselimit.runs.spec import grid, refuse_idle
     from noiselimit.training import train as train_runs

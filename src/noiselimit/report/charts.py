@@ -1,8 +1,12 @@
-"""Learning curves: the chosen run and cross-entropy stand out, the others stay faint."""
+"""SVG charts for reports: lines, histograms and heat maps, with hover text and dark mode.
+
+Colours and fonts come from chart.css, so that charts follow the light or dark mode of the page. A
+`standalone` chart includes the style sheet and can be a file of its own.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -13,188 +17,133 @@ import numpy.typing as npt
 
 from noiselimit.errors import InputError
 from noiselimit.information import least_error, uniform_noise_entropy
-from noiselimit.report.content import (
-    BASELINE,
-    Report,
-    RunLine,
-    known,
-    legal,
-    percent,
-    plain,
-    run_name,
-    shorten,
-)
+from noiselimit.report.content import finite, legal, percent, plain, shorten
 
+WIDTH, HEIGHT = 480, 290
+TOP, BOTTOM, RIGHT = 16, 44, 12
+FOOT = float(HEIGHT - BOTTOM)
+LETTER = 7.3  # mean width of a letter, with room for larger text on narrow screens
+LINE_HEIGHT = 15
+MAX_CLASSES = 30
+CLASSES_WITH_NUMBERS = 12
 
-def svg(title: str, body: Sequence[str], standalone: bool, width: float, height: float) -> str:
-    """An SVG of this size; `standalone` puts the style sheet into it, so that it can be a file of its own."""
-    style = ""
-    if standalone:
-        sheet = files("noiselimit.report").joinpath("chart.css").read_text("utf-8")
-        style = f'<style>{sheet}</style><rect class="paper" width="{width:g}" height="{height:g}"/>'
-    size = f' width="{width:g}" height="{height:g}"' if standalone else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:g} {height:g}"{size} '
-        f'role="img" aria-label="{text(title)}"><title>{text(title)}</title>{style}{"".join(body)}</svg>\n'
-    )
+Emphasis = Literal["chosen", "baseline", "faint"]
+ORDER: tuple[Emphasis, ...] = ("chosen", "baseline", "faint")
+Points = list[tuple[float, float]]
+Counts = npt.NDArray[np.int64]
 
 
 def text(words: str) -> str:
-    """Words as they may stand in XML."""
+    """Escape words for XML."""
     return escape(legal(words))
+
+
+def tag(name: str, *content: str, **attributes: object) -> str:
+    """An SVG element. Content must be escaped. `kind` is the class; numbers get one decimal."""
+    written = ""
+    for key, value in attributes.items():
+        key = "class" if key == "kind" else key.replace("_", "-")
+        written += f' {key}="{f"{value:.1f}" if isinstance(value, float) else value}"'
+    return f"<{name}{written}>{''.join(content)}</{name}>" if content else f"<{name}{written}/>"
+
+
+def svg(
+    title: str, body: Sequence[str], standalone: bool, width: float = WIDTH, height: float = HEIGHT
+) -> str:
+    """An SVG of this size."""
+    size = f'width="{width:g}" height="{height:g}"'
+    style = ""
+    if standalone:
+        sheet = files("noiselimit.report").joinpath("chart.css").read_text("utf-8")
+        style = f'<style>{sheet}</style><rect class="paper" {size}/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:g} {height:g}" '
+        f'{size if standalone else ""} role="img" aria-label="{text(title)}">'
+        f"<title>{text(title)}</title>{style}{''.join(body)}</svg>\n"
+    )
+
+
+def panels(charts: Sequence[str], *, title: str, columns: int = 2) -> str:
+    """One SVG file of standalone charts, row by row."""
+    width, height = WIDTH * min(columns, len(charts)), HEIGHT * -(-len(charts) // columns)
+    placed = [
+        chart.replace("<svg ", f'<svg x="{WIDTH * (place % columns)}" y="{HEIGHT * (place // columns)}" ', 1)
+        for place, chart in enumerate(charts)
+    ]
+    return svg(title, placed, False, width, height).replace(
+        'class="chart"', f'width="{width}" height="{height}"', 1
+    )
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A map from the span of the data to a span of pixels (which may run backwards)."""
+    """A map from data values to pixels."""
 
     low: float
     high: float
     start: float
     end: float
     log: bool = False
-    """Whether equal ratios, not equal differences, are equally far apart; all values are positive then."""
-    to_one: bool = False
-    """Whether it is ratios of what shares lack of 1 instead: 98 % and 99 % are as far apart as 80 % and 90 %.
-    `high` is below 1 then, and shares above it are drawn there."""
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
-        low, high = self.low, self.high
-        if self.to_one:
-            low, high, value = 1 - low, 1 - high, 1 - min(value, high)
-        if self.log or self.to_one:
-            share = math.log(value / low) / math.log(high / low)
+        if self.log:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
         else:
-            share = (value - low) / (high - low)
+            share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
     """At most `most` multiples of 1, 2 or 5 × 10^k in [low, high]; integers only, if `whole`."""
-    if not (math.isfinite(low) and math.isfinite(high) and low < high) or most < 1:
-        return []
-    exponent = math.floor(math.log10((high - low) / most))
-    for power in range(exponent, exponent + 3):
+    power = math.floor(math.log10((high - low) / most))
+    for exponent in range(0 if whole and power < 0 else power, power + 20):
         for digit in (1, 2, 5):
-            if whole and power < 0:
-                continue
-            # A division by a power of ten is exact where a product with 0.1 is not.
-            up, down = (digit * 10**power, 1) if power >= 0 else (digit, 10**-power)
-            slack = 1e-9 * (high - low) * down / up
-            first = math.ceil(low * down / up - slack)
-            last = math.floor(high * down / up + slack)
-            if last - first + 1 <= most:
-                return [count * up / down for count in range(first, last + 1)]
-    return [math.ceil(low)] if whole and math.ceil(low) <= high else []
-
-
-def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """At most `most` values of 1, 2 and 5, of 1 and 3, or of 1 × 10^k in [low, high], 0 < low < high."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for digits in ((1, 2, 5), (1, 3), (1,)):
-        # Read from text: a product with a negative power of ten may miss its nearest number.
-        marks = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in digits]
-        found = [mark for mark in marks if low * (1 - 1e-9) <= mark <= high * (1 + 1e-9)]
-        if len(found) <= most:
-            return found
-    return found[:: -(-len(found) // most)]
-
-
-def round_above(value: float) -> float:
-    """The least of 1, 2 and 5 × 10^k that is not below the value, which is positive."""
-    return min(mark for mark in _round_numbers(value) if mark >= value)
-
-
-def round_below(value: float) -> float:
-    """The greatest of 1, 2 and 5 × 10^k that is not above the value, which is positive."""
-    return max(mark for mark in _round_numbers(value) if mark <= value)
-
-
-def _round_numbers(value: float) -> list[float]:
-    """Some on both sides of the value."""
-    power = math.floor(math.log10(value))
-    return [float(f"{digit}e{exponent}") for exponent in range(power - 1, power + 2) for digit in (1, 2, 5)]
+            step = float(f"{digit}e{exponent}")
+            first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+            if last - first < most:
+                return [float(f"{count * step:.12g}") for count in range(first, last + 1)]
+    return []
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The positions moved as little as need be to stand `gap` apart inside [low, high], in the same order.
-
-    Where they cannot all fit they are spaced evenly from low to high.
-    """
+    """Move positions as little as needed to stand `gap` apart inside [low, high], in the same order."""
     count = len(positions)
-    if count > 1 and (count - 1) * gap >= high - low:
-        gap = (high - low) / (count - 1)
+    if count > 1:
+        gap = min(gap, (high - low) / (count - 1))
     order = sorted(range(count), key=lambda i: positions[i])
-    moved = [0.0] * count
-    floor = low
+    moved, floor, ceiling = [0.0] * count, low, high
     for i in order:
         moved[i] = max(positions[i], floor)
         floor = moved[i] + gap
-    ceiling = high
     for i in reversed(order):
         moved[i] = min(moved[i], ceiling)
         ceiling = moved[i] - gap
     return moved
 
 
-WIDTH, HEIGHT = 480, 290
-TOP, BOTTOM, RIGHT = 16, 44, 12
-LETTER = 7.3  # the widest that a letter gets on average: text grows on narrow screens
-
-
-def left(heights: Mapping[float, str], y_label: str) -> float:
-    """Where the plot begins: right of the title of the axis and of the longest tick label."""
+def _plot_start(heights: Mapping[float, str], y_label: str) -> float:
+    """Where the plot begins: right of the axis title and the longest tick label."""
     return (30 if y_label else 14) + 7.6 * max((len(words) for words in heights.values()), default=0)
 
 
-def frame(
-    x: Scale, y: Scale, heights: Mapping[float, str], at: Mapping[float, str], x_label: str, y_label: str
+def _frame(
+    x: Scale, y: Scale, heights: Mapping[float, str], places: Sequence[float], x_label: str, y_label: str
 ) -> str:
-    """Grid lines at the heights, ticks along the foot; both are a value → what is written there."""
-    return _horizontal_grid(x, y, heights) + _x_axis(x, at) + _titles(x, x_label, y_label)
-
-
-def empty(title: str, standalone: bool) -> str:
-    """A chart of nothing, which says so."""
-    nothing = f'<text class="tick x" x="{WIDTH / 2}" y="{HEIGHT / 2}">no values were recorded</text>'
-    return svg(title, [nothing], standalone, WIDTH, HEIGHT)
-
-
-def _horizontal_grid(x: Scale, y: Scale, heights: Mapping[float, str]) -> str:
-    return "".join(
-        f'<line class="grid" x1="{x.start:.1f}" x2="{x.end:.1f}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>'
-        f'<text class="tick y" x="{x.start - 7:.1f}" y="{y(tick) + 4:.1f}">{text(words)}</text>'
-        for tick, words in heights.items()
-    )
-
-
-def _x_axis(x: Scale, at: Mapping[float, str]) -> str:
-    foot = HEIGHT - BOTTOM
-    axis = f'<line class="axis" x1="{x.start:.1f}" x2="{x.end:.1f}" y1="{foot}" y2="{foot}"/>'
-    return axis + "".join(
-        f'<line class="axis" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{foot}" y2="{foot + 4}"/>'
-        f'<text class="tick x" x="{x(tick):.1f}" y="{foot + 18}">{text(words)}</text>'
-        for tick, words in at.items()
-    )
-
-
-def _titles(x: Scale, x_label: str, y_label: str) -> str:
-    shapes = f'<text class="tick x" x="{(x.start + x.end) / 2:.1f}" y="{HEIGHT - 6}">{text(x_label)}</text>'
+    """Grid lines, axis, ticks and axis titles."""
+    shapes = []
+    for tick, words in heights.items():
+        shapes.append(tag("line", kind="grid", x1=x.start, x2=x.end, y1=y(tick), y2=y(tick)))
+        shapes.append(tag("text", text(words), kind="tick y", x=x.start - 7, y=y(tick) + 4))
+    shapes.append(tag("line", kind="axis", x1=x.start, x2=x.end, y1=FOOT, y2=FOOT))
+    for tick in places:
+        shapes.append(tag("line", kind="axis", x1=x(tick), x2=x(tick), y1=FOOT, y2=FOOT + 4))
+        shapes.append(tag("text", plain(tick), kind="tick x", x=x(tick), y=FOOT + 18))
+    shapes.append(tag("text", text(x_label), kind="tick x", x=(x.start + x.end) / 2, y=HEIGHT - 6))
     if y_label:
-        half = (TOP + HEIGHT - BOTTOM) / 2
-        shapes += (
-            f'<text class="tick x" transform="translate(12 {half:.1f}) rotate(-90)">{text(y_label)}</text>'
-        )
-    return shapes
-
-
-_LINE_HEIGHT = 15
-_MOST_POINTS = 200
-_SAMPLE = 22
-
-Emphasis = Literal["chosen", "baseline", "faint"]
-_DRAWING_ORDER: tuple[Emphasis, ...] = ("faint", "baseline", "chosen")
+        turned = f"translate(12 {(TOP + FOOT) / 2:.1f}) rotate(-90)"
+        shapes.append(tag("text", text(y_label), kind="tick x", transform=turned))
+    return "".join(shapes)
 
 
 @dataclass(frozen=True)
@@ -208,20 +157,26 @@ class Line:
     emphasis: Emphasis = "faint"
     """How much the line stands out."""
     tooltip: str = ""
-    """What a pointer over the line shows; the label if empty."""
+    """Hover text; the label if empty."""
     mark: float | None = None
-    """The x at which the line carries a dot, if any."""
+    """The x at which the line carries a dot."""
     label_at: float | None = None
-    """The x of a point on which the label stands, for lines that all end in one place."""
+    """The x at which the label is written on the line, instead of at its end."""
     strength: float = 1.0
-    """Opacity, for lines whose order a reader should see, such as those of a growing β."""
+    """Opacity."""
     dashed: bool = False
-    """Whether it is dashed, to tell it from others of its colour."""
 
     @property
-    def has_own_look(self) -> bool:
-        """Whether it differs from a usual line of its colour."""
-        return self.dashed or self.strength != 1.0
+    def parts(self) -> list[Points]:
+        """The line cut where a value is missing, and thinned to about 200 points."""
+        found: list[Points] = [[]]
+        for x, value in self.points:
+            y = finite(value)
+            if y is not None:
+                found[-1].append((x, y))
+            elif found[-1]:
+                found.append([])
+        return [part[: -1 : -(-len(part) // 200)] + part[-1:] for part in found if part]
 
 
 def line_chart(
@@ -233,212 +188,77 @@ def line_chart(
     y_span: tuple[float, float] = (0.0, 1.0),
     y_format: Callable[[float], str] = lambda value: percent(value, 0),
     reference: tuple[float, str] | None = None,
-    x_ticks: Sequence[float] | None = None,
-    log: bool = False,
-    to_one: bool = False,
     standalone: bool = False,
 ) -> str:
-    """SVG of lines over whole-numbered x, such as accuracy per epoch; `reference` is a labelled level.
-
-    `x_ticks` are the values named under the axis, if not round ones. `log` makes both axes logarithmic, for
-    values that are all positive. `to_one` draws shares by what they lack of 1, to tell high ones apart.
-    """
-    segments = [_segments(line.points) for line in lines]
-    xs = [x for parts in segments for part in parts for x, _ in part]
+    """Draw lines, such as accuracy per epoch, as SVG; `reference` is a labelled level."""
+    xs = [x for line in lines for part in line.parts for x, _ in part]
     if not xs:
-        return empty(title, standalone)
-    labelled = _labels(lines, segments)
-    longest = max((len(label.text) for label in labelled), default=0)
-    # A pale label would be hard to read: a sample of the line stands before each instead.
-    sample = _SAMPLE if any(line.has_own_look for line in lines) else 0
-    right = WIDTH - RIGHT - (8 + sample + LETTER * longest if longest else 0)
+        return svg(title, [], standalone)
+    labels = _end_labels(lines)
+    longest = max((len(label) for label, *_ in labels), default=0)
+    right = WIDTH - RIGHT - (8 + LETTER * longest if longest else 0)
     low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (min(xs) - 0.5, max(xs) + 0.5)
-    heights = {tick: y_format(tick) for tick in _heights(y_span, log, to_one)}
-    x = Scale(low, high, left(heights, y_label), right, log)
-    y = Scale(*y_span, HEIGHT - BOTTOM, TOP, log, to_one)
-    at = x_ticks or (log_ticks(low, high, 8) if log else ticks(low, high, 6, whole=True))
-    body = [frame(x, y, heights, {tick: plain(tick) for tick in at}, x_label, y_label)]
-    named = ""
+    heights = {tick: y_format(tick) for tick in ticks(*y_span, 6)}
+    x, y = Scale(low, high, _plot_start(heights, y_label), right), Scale(*y_span, FOOT, TOP)
+    places = ticks(low, high, 6, whole=high - low >= 1)
+    body = [_frame(x, y, heights, places, x_label, y_label)]
+    name = ""
     if reference is not None and y_span[0] <= reference[0] <= y_span[1]:
         level = y(reference[0])
-        body.append(
-            f'<line class="reference" x1="{x.start:.1f}" x2="{right:.1f}" y1="{level:.1f}" y2="{level:.1f}"/>'
-        )
-        named = (
-            f'<text class="soft y halo" x="{right - 4:.1f}" y="{level + 15:.1f}">{text(reference[1])}</text>'
-        )
-    for emphasis in _DRAWING_ORDER:
-        for line, parts in zip(lines, segments, strict=True):
-            if line.emphasis == emphasis:
-                body.append(_draw(line, parts, x, y))
-    body += [named, _direct_labels(labelled, x, y, right, sample)]
-    return svg(title, body, standalone, WIDTH, HEIGHT)
+        body.append(tag("line", kind="reference", x1=x.start, x2=right, y1=level, y2=level))
+        name = tag("text", text(reference[1]), kind="soft y halo", x=right - 4, y=level + 15)
+    body += [_draw(line, x, y) for emphasis in reversed(ORDER) for line in lines if line.emphasis == emphasis]
+    places = spread([y(height) for *_, height in labels], LINE_HEIGHT, TOP, FOOT)
+    body += [
+        name,
+        *(_draw_label(*label, place, x, y) for label, place in zip(labels, places, strict=True)),
+    ]
+    return svg(title, body, standalone)
 
 
-def _heights(span: tuple[float, float], log: bool, to_one: bool) -> list[float]:
-    if to_one:
-        return [1 - lacking for lacking in log_ticks(1 - span[1], 1 - span[0], 8)]
-    return log_ticks(*span, 8) if log else ticks(*span, 6)
-
-
-def _segments(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
-    """The line cut where a value is missing, and thinned where it has more points than the eye can tell."""
-    parts: list[list[tuple[float, float]]] = [[]]
-    for x, y in points:
-        value = known(y)
-        if value is not None:
-            parts[-1].append((x, value))
-        elif parts[-1]:
-            parts.append([])
-    return [_thin(part) for part in parts if part]
-
-
-def _thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    stride = -(-len(points) // _MOST_POINTS)
-    kept = points[::stride]
-    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
-
-
-def _draw(line: Line, parts: list[list[tuple[float, float]]], x: Scale, y: Scale) -> str:
-    shapes = []
-    for part in parts:
+def _draw(line: Line, x: Scale, y: Scale) -> str:
+    shapes = [tag("title", text(line.tooltip or line.label))]
+    for part in line.parts:
         if len(part) == 1:
-            shapes.append(f'<circle class="lone" cx="{x(part[0][0]):.1f}" cy="{y(part[0][1]):.1f}" r="2.5"/>')
+            shapes.append(tag("circle", kind="lone", cx=x(part[0][0]), cy=y(part[0][1]), r=2.5))
         else:
             shapes.append(_polyline(line, [(x(a), y(b)) for a, b in part]))
-    at_mark = [known(b) for a, b in line.points if a == line.mark]
-    if at_mark and line.mark is not None and at_mark[0] is not None:
-        shapes.append(f'<circle class="mark" cx="{x(line.mark):.1f}" cy="{y(at_mark[0]):.1f}" r="4.5"/>')
-    at_label = [known(b) for a, b in line.points if a == line.label_at]
-    if at_label and line.label_at is not None and at_label[0] is not None:
-        place = f'x="{x(line.label_at):.1f}" y="{y(at_label[0]) + 4:.1f}"'
-        shapes.append(f'<text class="label on-line x {line.emphasis}" {place}>{text(line.label)}</text>')
-    tooltip = text(line.tooltip or line.label)
-    return f'<g class="line {line.emphasis}"{_opacity(line)}><title>{tooltip}</title>{"".join(shapes)}</g>'
+    heights = {a: b for part in line.parts for a, b in part}
+    if line.mark in heights:
+        shapes.append(tag("circle", kind="mark", cx=x(line.mark), cy=y(heights[line.mark]), r=4.5))
+    if line.label_at in heights:
+        kind, place = f"label on-line x {line.emphasis}", y(heights[line.label_at]) + 4
+        shapes.append(tag("text", text(line.label), kind=kind, x=x(line.label_at), y=place))
+    return tag("g", *shapes, kind=f"line {line.emphasis}", opacity=f"{line.strength:.2f}")
 
 
-def _polyline(line: Line, pixels: Sequence[tuple[float, float]]) -> str:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in pixels)
-    dashes = ' stroke-dasharray="6 4"' if line.dashed else ""
-    return f'<polyline points="{path}"{dashes}/>'
+def _polyline(line: Line, pixels: Points) -> str:
+    dashes = {"stroke_dasharray": "6 4"} if line.dashed else {}
+    return tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in pixels), **dashes)
 
 
-def _opacity(line: Line) -> str:
-    return "" if line.strength == 1.0 else f' opacity="{line.strength:.2f}"'
-
-
-@dataclass(frozen=True)
-class _Label:
-    text: str
-    line: Line
-    """The first of those that have it."""
-    x: float
-    y: float
-
-
-def _labels(lines: Sequence[Line], segments: list[list[list[tuple[float, float]]]]) -> list[_Label]:
-    """Where each different label of the lines that stand out points to, the chosen ones first."""
+def _end_labels(lines: Sequence[Line]) -> list[tuple[str, Line, float, float]]:
+    """Label, first line, and mean end point of the lines that share a label; chosen lines first."""
     ends: dict[tuple[Emphasis, str], list[tuple[Line, float, float]]] = {}
-    for emphasis in reversed(_DRAWING_ORDER[1:]):
-        for line, parts in zip(lines, segments, strict=True):
-            if line.emphasis == emphasis and line.label_at is None and parts:
-                ends.setdefault((emphasis, line.label), []).append((line, *parts[-1][-1]))
-    room = (HEIGHT - BOTTOM - TOP) // _LINE_HEIGHT
+    for emphasis in ORDER[:2]:
+        for line in lines:
+            if line.emphasis == emphasis and line.label_at is None and line.parts:
+                ends.setdefault((emphasis, line.label), []).append((line, *line.parts[-1][-1]))
+    room = int((FOOT - TOP) // LINE_HEIGHT)
     return [
-        _Label(shorten(text, 26), own[0][0], max(x for _, x, _ in own), sum(y for _, _, y in own) / len(own))
-        for (_, text), own in list(ends.items())[:room]
+        (shorten(label, 26), own[0][0], max(x for _, x, _ in own), sum(y for *_, y in own) / len(own))
+        for (_, label), own in list(ends.items())[:room]
     ]
 
 
-def _direct_labels(labelled: list[_Label], x: Scale, y: Scale, right: float, sample: float) -> str:
-    places = spread([y(label.y) for label in labelled], _LINE_HEIGHT, TOP, HEIGHT - BOTTOM)
+def _draw_label(label: str, line: Line, end: float, height: float, place: float, x: Scale, y: Scale) -> str:
+    """The label right of the plot, with a leader if it is not beside the end of its line."""
     shapes = []
-    for label, place in zip(labelled, places, strict=True):
-        line, looks = label.line, label.line.emphasis
-        if abs(place - y(label.y)) > 2 or right - x(label.x) > 2:
-            shapes.append(
-                f'<line class="leader {looks}" x1="{x(label.x):.1f}" y1="{y(label.y):.1f}" '
-                f'x2="{right + 6:.1f}" y2="{place:.1f}"/>'
-            )
-        begin = right + 8
-        if sample:
-            drawn = _polyline(line, [(begin, place), (begin + sample - 6, place)])
-            shapes.append(f'<g class="sample {looks}"{_opacity(line)}>{drawn}</g>')
-        shapes.append(
-            f'<text class="label {looks}" x="{begin + sample:.1f}" y="{place + 4:.1f}">'
-            f"{text(label.text)}</text>"
-        )
-    return "".join(shapes)
-
-
-MAX_CLASSES = 30
-_WITH_NUMBERS = 12
-_LONGEST_NAME = 14
-_LETTER = 7.0
-_STRONGEST = 0.6  # of a cell's colour, so that the number on it stays readable
-
-
-def heat_map(
-    transition: npt.NDArray[np.floating],
-    names: Sequence[str],
-    *,
-    title: str = "Transition matrix",
-    standalone: bool = False,
-) -> str:
-    """SVG of P(given | right) [C right, C given], for at most MAX_CLASSES classes.
-
-    The diagonal has a colour of its own. Off it the colour is full at the largest share there, and grows with
-    the square root, for most of these shares are small.
-    """
-    classes = len(names)
-    short = [shorten(name, _LONGEST_NAME) for name in names]
-    room = _LETTER * max(map(len, short))
-    left, top = 34 + room, 36 + room
-    width = 480 if classes <= _WITH_NUMBERS else 960
-    side = min((width - left - 12) / classes, 56.0)
-    off = np.where(np.eye(classes, dtype=bool), 0.0, transition)
-    highest = float(off.max()) or 1.0
-    body = [_axis_titles(left, top)]
-    for place, name in enumerate(short):
-        middle = (place + 0.5) * side + 4
-        body.append(f'<text class="tick y" x="{left - 6:.1f}" y="{top + middle:.1f}">{text(name)}</text>')
-        at = f"translate({left + middle:.1f} {top - 6:.1f}) rotate(-90)"
-        body.append(f'<text class="tick" transform="{at}">{text(name)}</text>')
-    for right in range(classes):
-        for given in range(classes):
-            share = float(transition[right, given])
-            strength = share if right == given else float(np.sqrt(share / highest))
-            said = f"right label {names[right]}, given label {names[given]}: {percent(share, 2)}"
-            x, y = left + given * side, top + right * side
-            body.append(
-                f'<g><title>{text(said)}</title><rect class="cell {"right" if right == given else "wrong"}" '
-                f'x="{x:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}" '
-                f'fill-opacity="{_STRONGEST * strength:.3f}"/>'
-                f"{_number(share, x, y, side) if classes <= _WITH_NUMBERS else ''}</g>"
-            )
-    return svg(title, body, standalone, width, round(top + side * classes + 10))
-
-
-def _number(share: float, x: float, y: float, side: float) -> str:
-    """The share in per cent, written where there is something to write."""
-    if share < 0.0005:
-        return ""
-    written = f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.1f}"
-    return f'<text class="share x" x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}">{written}</text>'
-
-
-def _axis_titles(left: float, top: float) -> str:
-    # A matrix of two classes is shorter than its title: they begin where the matrix does.
-    return (
-        f'<text class="tick" x="{left:.1f}" y="14">given label</text>'
-        f'<text class="tick y" transform="translate(12 {top:.1f}) rotate(-90)">right label</text>'
-    )
-
-
-FOOT = 0.5
-"""Where a logarithmic axis of counts begins: one example has some height, none has none."""
-
-Counts = npt.NDArray[np.int64]
+    if abs(place - y(height)) > 2 or x.end - x(end) > 2:
+        kind = f"leader {line.emphasis}"
+        shapes.append(tag("line", kind=kind, x1=x(end), y1=y(height), x2=x.end + 6, y2=place))
+    kind = f"label {line.emphasis}"
+    return "".join([*shapes, tag("text", text(label), kind=kind, x=x.end + 8, y=place + 4)])
 
 
 @dataclass(frozen=True)
@@ -446,7 +266,6 @@ class Bars:
     """One colour of a histogram."""
 
     label: str
-    """Its name in the legend."""
     values: npt.NDArray[np.floating]
     """Values [n]; those that are not finite are left out."""
     kind: Literal["right", "wrong"] = "right"
@@ -465,128 +284,130 @@ def histogram(
     log: bool = False,
     standalone: bool = False,
 ) -> str:
-    """SVG of one histogram, or of several stacked upon each other, with a legend if there are several.
+    """Draw stacked histograms as SVG; with `log`, outlines over a logarithmic axis of counts.
 
-    `threshold` is a labelled value of the span, marked by a line from top to bottom. `log` makes the axis of
-    counts logarithmic: all histograms stand on the axis then, since the height of a sum says nothing of its
-    parts there.
+    `threshold` is a labelled value, marked by a vertical line.
     """
     counts = np.stack([histogram_counts(bars.values, bins, span) for bars in series])
     if counts.sum() == 0:
-        return empty(title, standalone)
+        return svg(title, [], standalone)
     top = TOP + (18 if len(series) > 1 else 0)
     if log:
-        y = Scale(FOOT, round_above(float(counts.max())), HEIGHT - BOTTOM, top, log=True)
-        marks = log_ticks(1, y.high, 6)
+        y = Scale(0.5, 1.5 * float(counts.max()), FOOT, top, log=True)
+        marks = [10.0**power for power in range(math.floor(math.log10(y.high)) + 1)]
     else:
-        y = _linear(float(counts.sum(axis=0).max()), top)
+        tallest = float(counts.sum(axis=0).max())
+        step = (*ticks(0, tallest, 5, whole=True), 1.0)[1]
+        y = Scale(0, step * math.ceil(tallest / step), FOOT, top)
         marks = ticks(0, y.high, 6, whole=True)
     heights = {tick: f"{tick:,.0f}" for tick in marks}
-    x = Scale(*span, left(heights, y_label), WIDTH - RIGHT - 8)
-    body = [frame(x, y, heights, {tick: plain(tick) for tick in ticks(*span, 8)}, x_label, y_label)]
-    edges = [float(edge) for edge in np.linspace(*span, bins + 1)]
+    x = Scale(*span, _plot_start(heights, y_label), WIDTH - RIGHT - 8)
+    edges = np.linspace(*span, bins + 1).tolist()
+    body = [_frame(x, y, heights, ticks(*span, 8), x_label, y_label)]
     if log:
         body += [_outline(bars, own, edges, x, y) for bars, own in zip(series, counts, strict=True)]
-    for column in range(bins):
-        if counts[:, column].any():
-            low, high, own = edges[column], edges[column + 1], counts[:, column]
-            shapes = _whole_height(low, high, x, y) if log else _stack(series, own, low, high, x, y)
-            body.append(f"<g>{_tooltip(series, own, low, high)}{shapes}</g>")
+    body += [
+        _bin(series, counts[:, i], edges[i], edges[i + 1], x, y) for i in range(bins) if counts[:, i].any()
+    ]
     if threshold is not None and span[0] <= threshold[0] <= span[1]:
         body.append(_threshold(x(threshold[0]), threshold[1], x, y))
     if len(series) > 1:
         body.append(_legend(series, x.start, "step" if log else "bar"))
-    return svg(title, body, standalone, WIDTH, HEIGHT)
+    return svg(title, body, standalone)
 
 
 def histogram_counts(values: npt.NDArray[np.floating], bins: int, span: tuple[float, float]) -> Counts:
-    """Counts [bins] of the finite values; what lies outside the span by rounding falls into the end bins."""
-    finite = values[np.isfinite(values)]
-    return np.histogram(np.clip(finite.astype(np.float64), *span), bins=bins, range=span)[0].astype(np.int64)
+    """Counts [bins] of the finite values; values outside the span go to the end bins."""
+    finite_values = values[np.isfinite(values)].astype(np.float64)
+    return np.histogram(np.clip(finite_values, *span), bins=bins, range=span)[0].astype(np.int64)
 
 
-def _linear(tallest: float, top: float) -> Scale:
-    marks = ticks(0, tallest, 5, whole=True)
-    step = marks[1] - marks[0] if len(marks) > 1 else 1.0
-    return Scale(0, float(step * np.ceil(tallest / step)), HEIGHT - BOTTOM, top)
-
-
-def _stack(series: Sequence[Bars], counts: Counts, low: float, high: float, x: Scale, y: Scale) -> str:
-    shapes = []
-    foot = y.start
+def _bin(series: Sequence[Bars], counts: Counts, low: float, high: float, x: Scale, y: Scale) -> str:
+    """The bars of one bin with hover text; on a logarithmic axis, an invisible box for the hover text."""
+    named = ", ".join(f"{count} {bars.label}" for bars, count in zip(series, counts, strict=True))
+    shapes = [tag("title", f"{low:.2f} to {high:.2f}: {text(named)}")]
+    if y.log:
+        width, height = x(high) - x(low), y.start - y.end
+        shapes.append(tag("rect", kind="unseen", x=x(low), y=float(y.end), width=width, height=height))
+        return tag("g", *shapes)
+    foot, width = y.start, max(x(high) - x(low) - 1, 0.5)
     for bars, count in zip(series, counts, strict=True):
         if count:
-            # One example among hundreds would be thinner than a pixel, yet it is what one looks for.
-            height = max(float(y.start - y(float(count))), 1.0)
-            shapes.append(
-                f'<rect class="bar {bars.kind}" x="{x(low) + 0.5:.1f}" y="{foot - height:.1f}" '
-                f'width="{max(x(high) - x(low) - 1, 0.5):.1f}" height="{height:.1f}"/>'
-            )
+            height = max(y.start - y(float(count)), 1.0)  # a single example stays visible
             foot -= height
-    return "".join(shapes)
+            shapes.append(
+                tag("rect", kind=f"bar {bars.kind}", x=x(low) + 0.5, y=foot, width=width, height=height)
+            )
+    return tag("g", *shapes)
 
 
 def _outline(bars: Bars, counts: Counts, edges: Sequence[float], x: Scale, y: Scale) -> str:
-    """Steps along the tops of the bins; along empty ones there is no line, not even on the axis."""
-    parts = []
-    for is_there, bins in groupby(range(len(counts)), key=lambda column: counts[column] > 0):
-        if is_there:
-            own = list(bins)
+    """Steps along the tops of the bins that are not empty."""
+    path = ""
+    for filled, columns in groupby(range(len(counts)), key=lambda column: counts[column] > 0):
+        if filled:
+            own = list(columns)
             tops = "".join(f"V{y(float(counts[i])):.1f}H{x(edges[i + 1]):.1f}" for i in own)
-            parts.append(f"M{x(edges[own[0]]):.1f},{y.start:.1f}{tops}V{y.start:.1f}")
-    return f'<path class="step {bars.kind}" d="{"".join(parts)}"/>'
-
-
-def _whole_height(low: float, high: float, x: Scale, y: Scale) -> str:
-    """Nothing to see, but a pointer anywhere above a bin shows its counts."""
-    place = f'x="{x(low):.1f}" y="{y.end:.1f}" width="{x(high) - x(low):.1f}" height="{y.start - y.end:.1f}"'
-    return f'<rect class="unseen" {place}/>'
-
-
-def _tooltip(series: Sequence[Bars], counts: Counts, low: float, high: float) -> str:
-    named = ", ".join(f"{count} {bars.label}" for bars, count in zip(series, counts, strict=True))
-    return f"<title>{low:.2f} to {high:.2f}: {text(named)}</title>"
+            path += f"M{x(edges[own[0]]):.1f},{y.start:.1f}{tops}V{y.start:.1f}"
+    return tag("path", kind=f"step {bars.kind}", d=path)
 
 
 def _threshold(place: float, label: str, x: Scale, y: Scale) -> str:
-    """The label stands on the side that has more room."""
-    left = place - x.start > x.end - place
-    return (
-        f'<line class="threshold" x1="{place:.1f}" x2="{place:.1f}" y1="{y.end:.1f}" y2="{y.start:.1f}"/>'
-        f'<text class="label halo{" y" if left else ""}" x="{place + (-6 if left else 6):.1f}" '
-        f'y="{y.end + 12:.1f}">{text(label)}</text>'
-    )
+    left = place - x.start > x.end - place  # the label stands on the side with more room
+    line = tag("line", kind="threshold", x1=place, x2=place, y1=float(y.end), y2=y.start)
+    kind = "label halo y" if left else "label halo"
+    return line + tag("text", text(label), kind=kind, x=place + (-6 if left else 6), y=y.end + 12.0)
 
 
 def _legend(series: Sequence[Bars], place: float, look: str) -> str:
     shapes = []
     for bars in series:
-        shapes.append(
-            f'<rect class="{look} {bars.kind}" x="{place:.1f}" y="6" width="11" height="11"/>'
-            f'<text x="{place + 16:.1f}" y="16">{text(bars.label)}</text>'
-        )
+        shapes.append(tag("rect", kind=f"{look} {bars.kind}", x=place, y=6, width=11, height=11))
+        shapes.append(tag("text", text(bars.label), x=place + 16, y=16))
         place += 36 + LETTER * len(bars.label)
-    return f'<g class="legend">{"".join(shapes)}</g>'
+    return tag("g", *shapes, kind="legend")
 
 
-POINTS = 161
-LABEL_AT = 0.2  # of a curve's length, where the curves of a usual figure are well apart
+def heat_map(transition: npt.NDArray[np.floating], names: Sequence[str]) -> str:
+    """Draw P(given | true) [C true, C given] as SVG, for at most MAX_CLASSES classes.
+
+    Off the diagonal, the colour grows with the square root of the share and is full at the largest one.
+    """
+    classes = len(names)
+    short = [shorten(name, 14) for name in names]
+    room = 7.0 * max(map(len, short))
+    left, top = 34 + room, 36 + room
+    width = 480 if classes <= CLASSES_WITH_NUMBERS else 960
+    side = min((width - left - 12) / classes, 56.0)
+    highest = float(np.where(np.eye(classes, dtype=bool), 0.0, transition).max()) or 1.0
+    turned = f"translate(12 {top:.1f}) rotate(-90)"
+    body = [
+        tag("text", "given label", kind="tick", x=left, y=14),
+        tag("text", "true label", kind="tick y", transform=turned),
+    ]
+    for place, name in enumerate(short):
+        middle = (place + 0.5) * side + 4
+        turned = f"translate({left + middle:.1f} {top - 6:.1f}) rotate(-90)"
+        body.append(tag("text", text(name), kind="tick y", x=left - 6, y=top + middle))
+        body.append(tag("text", text(name), kind="tick", transform=turned))
+    for true, given in np.ndindex(classes, classes):
+        share = float(transition[true, given])
+        strength = share if true == given else math.sqrt(share / highest)
+        hover = f"true label {names[true]}, given label {names[given]}: {percent(share, 2)}"
+        corner = {"x": left + given * side, "y": top + true * side}
+        kind = "cell right" if true == given else "cell wrong"
+        cell = tag("rect", kind=kind, **corner, width=side, height=side, fill_opacity=f"{0.6 * strength:.3f}")
+        number = ""
+        if classes <= CLASSES_WITH_NUMBERS and share >= 0.0005:
+            words = f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.1f}"
+            centre = {"x": corner["x"] + side / 2, "y": corner["y"] + side / 2 + 4}
+            number = tag("text", words, kind="share x", **centre)
+        body.append(tag("g", tag("title", text(hover)), cell, number))
+    return svg("Transition matrix", body, False, width, round(top + side * classes + 10))
 
 
-@dataclass(frozen=True)
-class FanoCurve:
-    """One noise: from no information to all that there is."""
-
-    noise: float
-    bits: list[float]
-    errors: list[float]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"noise": self.noise, "bits": self.bits, "least_error": self.errors}
-
-
-def fano_curve(probability: str, classes: int) -> FanoCurve:
-    """Of uniform noise with this probability, as typed."""
+def fano_curve(probability: str, classes: int) -> dict[str, Any]:
+    """Least training error against memorised bits, for uniform noise with this probability as typed."""
     try:
         p = float(probability)
     except ValueError:
@@ -594,18 +415,18 @@ def fano_curve(probability: str, classes: int) -> FanoCurve:
             f"probability is '{probability}': give a number from 0 to 1, or several separated by commas."
         ) from None
     entropy = uniform_noise_entropy(p, classes)
-    bits = np.linspace(0, entropy, POINTS)
-    return FanoCurve(p, bits.tolist(), least_error(entropy, bits, classes).tolist())
+    bits = np.linspace(0, entropy, 161)
+    return {"noise": p, "bits": bits.tolist(), "least_error": least_error(entropy, bits, classes).tolist()}
 
 
-def fano_chart(curves: Sequence[FanoCurve], classes: int) -> str:
-    """An SVG file of the curves, each with its probability written beside it."""
+def fano_chart(curves: Sequence[Mapping[str, Any]], classes: int) -> str:
+    """Draw the curves as an SVG file, each with its probability written on it."""
     lines = [
         Line(
-            f"p = {curve.noise:g}",
-            list(zip(curve.bits, curve.errors, strict=True)),
+            f"p = {curve['noise']:g}",
+            list(zip(curve["bits"], curve["least_error"], strict=True)),
             "chosen",
-            label_at=curve.bits[round(LABEL_AT * (POINTS - 1))],
+            label_at=curve["bits"][32],  # where usual curves are well apart
         )
         for curve in curves
     ]
@@ -616,131 +437,3 @@ def fano_chart(curves: Sequence[FanoCurve], classes: int) -> str:
         y_label="least training error",
         standalone=True,
     )
-
-
-def panels(charts: Sequence[str], *, title: str, columns: int = 2) -> str:
-    """One SVG file of standalone charts of the usual size, row by row, `columns` beside each other."""
-    rows = -(-len(charts) // columns)
-    width, height = WIDTH * min(columns, len(charts)), HEIGHT * rows
-    placed = []
-    for number, chart in enumerate(charts):
-        x, y = WIDTH * (number % columns), HEIGHT * (number // columns)
-        below = f' y="{y}"' if y else ""
-        placed.append(chart.replace("<svg ", f'<svg x="{x}"{below} ', 1))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-label="{text(title)}">\n{"".join(placed)}</svg>\n'
-    )
-
-
-_CURVES = {
-    "test_accuracy": "Test accuracy",
-    "validation_accuracy": "Validation accuracy, given labels",
-    "train_accuracy": "Training accuracy, given labels",
-}
-
-
-LEVEL = 0.05
-"""Seeds split the data differently, so the entropy of one noise differs a little from run to run."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A heading and the chart below it."""
-
-    heading: str
-    svg: str
-
-
-def all_curves(report: Report) -> list[Curve]:
-    """The learning curves and, where it is known, the memorisation beside them."""
-    memorised = memorisation_curve(report)
-    return [*learning_curves(report), *([] if memorised is None else [memorised])]
-
-
-def learning_curves(report: Report, *, standalone: bool = False) -> list[Curve]:
-    """Test (or, where that is unknown, validation) and training accuracy, both on the same vertical scale."""
-    known_keys = [key for key in _CURVES if any(_values(run, key) for run in report.runs)]
-    if "test_accuracy" in known_keys:
-        known_keys = [key for key in known_keys if key != "validation_accuracy"]
-    if not known_keys:
-        return []
-    lowest = min(value for key in known_keys for run in report.runs for value in _values(run, key))
-    step = 0.2 if lowest < 0.5 else 0.1
-    span = (min(max(step * float(np.floor(lowest / step + 1e-9)), 0.0), 0.9), 1.0)
-    share = known(report.wrong_share)
-    curves: list[Curve] = []
-    for key in known_keys:
-        reference = None
-        if key == "train_accuracy" and share:
-            reference = (1 - share, f"right labels: {percent(1 - share, 0)}")
-        heading = _CURVES[key]
-        if key == "test_accuracy" and report.clean_test:
-            heading += ", clean labels"
-        svg = line_chart(
-            [_line(run, key) for run in report.runs],
-            title=f"{heading}, per epoch",
-            x_label="epoch",
-            y_label="",
-            y_span=span,
-            reference=reference,
-            standalone=standalone,
-        )
-        curves.append(Curve(heading, svg))
-    return curves
-
-
-def memorisation_curve(report: Report, *, standalone: bool = False) -> Curve | None:
-    """Bits per label that the training error implies, if the runs are typical; None where nobody knows."""
-    bits = [value for run in report.runs for value in _values(run, "memorised_bits")]
-    if not bits:
-        return None
-    entropies = [value for run in report.runs for value in _values(run, "noise_entropy")]
-    most = max(entropies)
-    # One level where the noise is known; an estimate changes from epoch to epoch and has none.
-    reference = (most, f"all there is: {most:.2f}") if most - min(entropies) < LEVEL * most else None
-    estimated = any(len(set(_values(run, "noise_entropy"))) > 1 for run in report.runs)
-    heading = f"Memorised bits per label, {'estimated' if estimated else 'at least'}"
-    svg = line_chart(
-        [_line(run, "memorised_bits") for run in report.runs],
-        title=f"{heading}, per epoch",
-        x_label="epoch",
-        y_label="",
-        y_span=(0.0, max(1.05 * most, 0.1)),
-        y_format=lambda value: f"{value:.3g}",
-        reference=reference,
-        standalone=standalone,
-    )
-    return Curve(heading, svg)
-
-
-def curve_hint(report: Report) -> str:
-    """How to read the curves."""
-    runs, parts = report.runs, []
-    if known(report.wrong_share) and any(_values(run, "train_accuracy") for run in runs):
-        parts.append("Training accuracy above the share of right labels is memorising.")
-    if any(_values(run, "memorised_bits") for run in runs):
-        parts.append("The bits are what the training error implies, if these runs are typical.")
-    if any(run.chosen and run.best_epoch is not None for run in runs):
-        parts.append("The dot is the chosen epoch.")
-    if any(_emphasis(run) == "faint" for run in runs):
-        parts.append("Faint lines are the other runs; point at one for its name.")
-    return " ".join(parts)
-
-
-def _line(run: RunLine, key: str) -> Line:
-    points = [(epoch, row.get(key)) for row in run.history if (epoch := known(row.get("epoch"))) is not None]
-    emphasis = _emphasis(run)
-    mark = run.best_epoch if emphasis == "chosen" else None
-    label = ", ".join([run_name(replace(run, settings={})), *run.settings.values()])  # short: values only
-    return Line(label, points, emphasis, run_name(run, seed=True), mark)
-
-
-def _emphasis(run: RunLine) -> Emphasis:
-    if run.chosen:
-        return "chosen"
-    return "baseline" if run.method == BASELINE else "faint"
-
-
-def _values(run: RunLine, key: str) -> list[float]:
-    return [value for row in run.history if (value := known(row.get(key))) is not None]

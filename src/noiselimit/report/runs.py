@@ -1,4 +1,4 @@
-"""From runs to the page a person looks at."""
+"""Describe runs: as JSON, as rows of a table, and as the contents of a report."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -12,19 +12,23 @@ from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
-from noiselimit.report import Report, RunLine, Suspect, result_sentence
+from noiselimit.report.content import Report, RunLine, Suspect, result_sentence
 from noiselimit.runs.binding import usual_parent_rate
 from noiselimit.runs.run import Run
 from noiselimit.runs.selection import choose
 from noiselimit.runs.spec import problem
 
 SUSPECTS = 40
-_IN_EVERY_TABLE = {"schema", "method", "hyper", "seed"}
-_NO_SETTING = {"parent"}  # it follows from the others
+NOT_SETTINGS = frozenset({"schema", "method", "hyper", "seed", "parent"})
+"""Fields of a spec that have a column of their own, or follow from others."""
 
 
 def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """One plain object per run: what was trained, whether validation chose it, and how it did."""
+    """One JSON object per run: what was trained, whether it was selected, and its results."""
+    metrics = (
+        "test_accuracy last_test_accuracy memorised_wrong_labels gap_auc validation_accuracy best_epoch "
+        "last_epoch status failure"
+    )
     return [
         {
             "method": run.spec.method,
@@ -32,15 +36,7 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
             **run.spec.hyper,
             "seed": run.spec.seed,
             "chosen": chosen,
-            "test_accuracy": run.metrics["test_accuracy"],
-            "last_test_accuracy": run.metrics["last_test_accuracy"],
-            "memorised_wrong_labels": run.metrics["memorised_wrong_labels"],
-            "gap_auc": run.metrics["gap_auc"],
-            "validation_accuracy": run.metrics["validation_accuracy"],
-            "best_epoch": run.metrics["best_epoch"],
-            "last_epoch": run.metrics["last_epoch"],
-            "status": run.metrics["status"],
-            "failure": run.metrics["failure"],
+            **{name: run.metrics[name] for name in metrics.split()},
             "folder": run.path.name if run.path else None,
             "spec": run.spec.to_json(),
         }
@@ -49,10 +45,22 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
-    """The report of runs on one data set; gaps and suspects are those of the first chosen run."""
+    """Collect the report of runs on one data set.
+
+    Parameters
+    ----------
+    title : str
+    runs : sequence of Run
+    data : DataSet
+        The data that the runs were trained on.
+
+    Returns
+    -------
+    Report
+        Gaps and suspects are those of the first selected run.
+    """
     flags = choose(runs)
-    settings = differing_settings(runs)
-    lines = run_lines(runs, flags, settings)
+    lines = run_lines(runs, flags, differing_settings(runs))
     problems: dict[str, list[int]] = {}
     for position, run in enumerate(runs):
         problems.setdefault(problem(run.spec).key, []).append(position)
@@ -62,15 +70,15 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
         result_sentence([lines[i] for i in places], shares[key], clean_test=clean_test)
         for key, places in problems.items()
     ]
-    judge = next((run for run, chosen in zip(runs, flags, strict=True) if chosen), None)
-    right, wrong = (np.empty(0), None) if judge is None else _gaps(judge)
+    best = next((run for run, chosen in zip(runs, flags, strict=True) if chosen), None)
+    right, wrong = (np.empty(0), None) if best is None else _gaps(best)
     return Report(
         title=title,
         sentence=" ".join(sentences),
         runs=lines,
         gaps_right=right,
         gaps_wrong=wrong,
-        suspects=[] if judge is None else _suspects(judge, data),
+        suspects=[] if best is None else _suspects(best, data),
         facts=run_facts(runs),
         clean_test=clean_test,
         wrong_share=next(iter(shares.values())) if len(shares) == 1 else None,
@@ -78,45 +86,39 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
 
 
 def describe(run: Run) -> dict[str, Any]:
-    """The run's spec for reading, with the name of the data in place of their fingerprint."""
+    """The run's spec, with the name of the data instead of their fingerprint."""
     described = {**run.spec.to_json(), "data": run.data.name}
     if run.spec.parent_learning_rate == usual_parent_rate(run.spec):
-        described["parent_learning_rate"] = None  # nobody chose it
+        described["parent_learning_rate"] = None  # the default
     return described
 
 
 def validation_kind(runs: Sequence[Run]) -> str:
-    """Which validation labels chose among these runs: noisy, clean, or both where runs differ."""
+    """Which validation labels selected among these runs: noisy, clean, or both."""
     kinds = {"noisy" if run.spec.validation_labels == "given" else "clean" for run in runs}
     return " or ".join(sorted(kinds, reverse=True))
 
 
 def differing_settings(runs: Sequence[Run]) -> list[str]:
-    """The settings that tell these runs apart, beside method, hyper-parameters and seed."""
-    described = [describe(run) for run in runs]
-    names = [name for name in described[0] if name not in _IN_EVERY_TABLE | _NO_SETTING]
-    return [name for name in names if any(values[name] != described[0][name] for values in described)]
+    """Names of the settings in which these runs differ, except method, hyper-parameters and seed."""
+    first, *others = (describe(run) for run in runs)
+    names = [name for name in first if name not in NOT_SETTINGS]
+    return [name for name in names if any(values[name] != first[name] for values in others)]
 
 
 def readable(value: Any) -> str:
-    """A value of a spec or of the metrics as people write it."""
+    """A value of a spec or of the metrics as text."""
     if value is None:
         return "–"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict) and len(value) == 1 and isinstance(text := next(iter(value.values())), str):
-        return f"{next(iter(value))}:{text}"  # as it is typed: given:worst
+        return f"{next(iter(value))}:{text}"  # as typed: given:worst
     if isinstance(value, dict):
         return ", ".join(f"{key} {readable(inner)}" for key, inner in value.items()) or "none"
     if isinstance(value, list):
-        return f"{len(value)} × {len(value)}"  # of a noise, the one thing in a spec that is a matrix
+        return f"{len(value)} × {len(value)}"  # the transition matrix of a noise
     return str(value)
-
-
-def _wrong_share(runs: Sequence[Run]) -> float | None:
-    """Mean share of wrong training labels; None when it is not known, or when none is wrong."""
-    shares = [run.metrics["wrong_labels"] for run in runs if run.metrics["wrong_labels"]]
-    return fmean(shares) if shares else None
 
 
 def run_lines(runs: Sequence[Run], chosen: Sequence[bool], settings: Sequence[str]) -> list[RunLine]:
@@ -140,8 +142,14 @@ def run_lines(runs: Sequence[Run], chosen: Sequence[bool], settings: Sequence[st
     ]
 
 
+def _wrong_share(runs: Sequence[Run]) -> float | None:
+    """Mean share of wrong training labels; None if it is unknown or zero."""
+    shares = [run.metrics["wrong_labels"] for run in runs if run.metrics["wrong_labels"]]
+    return fmean(shares) if shares else None
+
+
 def _gaps(run: Run) -> tuple[Any, Any]:
-    """Gaps of the training examples with right and with wrong labels; all and None when nobody knows."""
+    """Gaps of training examples with right and with wrong labels; all and None if that is unknown."""
     outputs = run.outputs[run.outputs["part"] == "train"]
     gaps = outputs["gap"].to_numpy()
     if outputs["clean_label"].isna().all():
@@ -154,14 +162,14 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
     outputs = run.outputs[run.outputs["part"] != "test"]
     worst = outputs.sort_values(["gap", "index"], ascending=[False, True]).head(SUSPECTS)
     names = data.examples.class_names
-    if worst["index"].max() >= len(data.examples):  # false where there is none
-        raise InputError(f"{run.path} was altered: delete the folder and train the run again.")
-    appearances = show_inputs(data, worst["index"].to_numpy())
+    if worst["index"].max() >= len(data.examples):
+        raise InputError(f"{run.path} does not belong to these data: delete the folder and train again.")
+    looks = show_inputs(data, worst["index"].to_numpy())
     clean = [None if pd.isna(label) else names[int(label)] for label in worst["clean_label"]]
     columns = (worst[name].tolist() for name in ("index", "given_label", "suggested_label", "gap"))
     return [
-        Suspect(index, names[given], names[suggested], gap, clean=right, **appearance)
-        for index, given, suggested, gap, right, appearance in zip(*columns, clean, appearances, strict=True)
+        Suspect(index, names[given], names[suggested], gap, clean=right, **look)
+        for index, given, suggested, gap, right, look in zip(*columns, clean, looks, strict=True)
     ]
 
 
@@ -170,64 +178,60 @@ def show_inputs(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, An
     inputs = data.examples.inputs
     if inputs.ndim == 2:
         return [{"values": ", ".join(f"{value:.4g}" for value in inputs[row][:8])} for row in rows]
-    # Whole-number pictures need not use the full range: digits end at 16. One scale for all keeps them alike.
+    # Integer pictures need not use the full range: digits end at 16. All pictures share one scale.
     scale = max(1.0, highest_value(inputs)) if inputs.dtype == np.uint8 else 1
-    # Opacity is left out; of channels that are no colours, the first stands for the picture.
+    # Opacity is left out; of channels that are no colours, only the first is shown.
     colours = {1: 1, 3: 3, 4: 3}.get(inputs.shape[1], 1)
     return [{"image": inputs[row][:colours] / scale} for row in rows]
 
 
-def _information(runs: Sequence[Run]) -> dict[str, str]:
-    """What there was to memorise, where that is from, and how much sampled gradients could have told."""
-    sources = {
-        "noise": "from the noise that was added",
-        "predictor": "estimated from the predictor's uncertainty at the last epoch",
-    }
-    facts: dict[str, str] = {}
-    known = [run for run in runs if run.metrics.get("noise_entropy") is not None]
-    if known:
-        said = dict.fromkeys(
-            f"{run.metrics['noise_entropy']:.2f} bits per label, "
-            f"{sources[run.metrics['noise_entropy_source']]}"
-            for run in known
-        )
-        facts["Entropy of the noise"] = "; ".join(said)
-    spent = [run for run in runs if run.metrics.get("capacity_bits") is not None]
-    if spent:
-        facts["Capacity of the sampled gradients"] = "; ".join(
-            f"{run.spec.method}, σ {run.spec.hyper['sigma']:g}, seed {run.spec.seed}: "
-            f"{run.metrics['capacity_bits']:.3g} bits per label"
-            + (", vacuous" if run.metrics["capacity_bits"] >= (run.metrics["noise_entropy"] or 0) else "")
-            for run in spent
-        )
-    return facts
-
-
 def run_facts(runs: Sequence[Run]) -> dict[str, str]:
-    """What was run, in words; every distinct value where runs differ."""
+    """What was run, in words; all distinct values if runs differ."""
 
-    def distinct(values: Sequence[object]) -> str:
-        return ", ".join(dict.fromkeys(str(value) for value in values))
+    def distinct(values: Sequence[object], separator: str = ", ") -> str:
+        return separator.join(dict.fromkeys(map(str, values)))
 
     specs, metrics = [run.spec for run in runs], [run.metrics for run in runs]
-    noises = [noise_to_json(spec.noise) for spec in specs]
+    sizes = [
+        f"{m['train_examples']} training, {m['validation_examples']} validation, {m['test_examples']} test"
+        for m in metrics
+    ]
     return {
         "Data set": distinct([run.data.name for run in runs]),
-        "Noise": distinct([readable(noise) for noise in noises]),
-        "Examples": "; ".join(
-            dict.fromkeys(
-                f"{m['train_examples']} training, {m['validation_examples']} validation, "
-                f"{m['test_examples']} test"
-                for m in metrics
-            )
-        ),
+        "Noise": distinct([readable(noise_to_json(spec.noise)) for spec in specs]),
+        "Examples": distinct(sizes, "; "),
         "Network": distinct([spec.network for spec in specs]),
         "Seeds": distinct([spec.seed for spec in specs]),
         "Epochs": distinct([m["last_epoch"] for m in metrics]),
         "Choice": f"highest accuracy on {validation_kind(runs)} validation labels; ties go to the lower "
         "validation loss, then to the earlier epoch",
-        **_information(runs),
+        **_information_facts(runs),
         "Training time": f"{max(m['cohort_seconds'] for m in metrics):.1f} s",
         "Hardware": distinct([m["device"] for m in metrics]),
         "Versions": distinct([", ".join(f"{k} {v}" for k, v in m["versions"].items()) for m in metrics]),
     }
+
+
+def _information_facts(runs: Sequence[Run]) -> dict[str, str]:
+    """The entropy of the noise, and the capacity of sampled gradients."""
+    sources = {
+        "noise": "from the noise that was added",
+        "predictor": "estimated from the predictor's uncertainty at the last epoch",
+    }
+    entropies = [
+        f"{run.metrics['noise_entropy']:.2f} bits per label, {sources[run.metrics['noise_entropy_source']]}"
+        for run in runs
+        if run.metrics.get("noise_entropy") is not None
+    ]
+    capacities = [
+        f"{run.spec.method}, σ {run.spec.hyper['sigma']:g}, seed {run.spec.seed}: "
+        f"{run.metrics['capacity_bits']:.3g} bits per label"
+        + (", vacuous" if run.metrics["capacity_bits"] >= (run.metrics["noise_entropy"] or 0) else "")
+        for run in runs
+        if run.metrics.get("capacity_bits") is not None
+    ]
+    facts = {
+        "Entropy of the noise": dict.fromkeys(entropies),
+        "Capacity of the sampled gradients": capacities,
+    }
+    return {name: "; ".join(texts) for name, texts in facts.items() if texts}
