@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 
 from noiselimit.cli.main import run
-from noiselimit.report.html import write_report
 from noiselimit.report.content import AuditReport, Confusion, Gallery, Report, RunLine, Suspect
+from noiselimit.report.html import write_report
 
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 HOSTILE = (

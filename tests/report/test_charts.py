@@ -114,6 +114,16 @@ def test_points_land_at_the_ticks_of_their_values() -> None:
     assert (number(mark, "cx"), number(mark, "cy")) == pytest.approx(drawn[2], abs=0.11)
 
 
+def test_logarithmic_axes_and_given_ticks() -> None:
+    line = Line("a", [(1, 0.1), (8, 0.01), (64, 0.01)], "chosen")
+    root = lines_svg([line], log=True, x_ticks=[1, 8, 64], y_span=(0.01, 1.0), y_format=lambda v: f"{v:g}")
+    x, y = tick_places(root)
+    assert x["8"] - x["1"] == pytest.approx(x["64"] - x["8"], abs=0.11)
+    assert y["0.01"] - y["0.1"] == pytest.approx(y["0.1"] - y["1"], abs=0.21)
+    [drawn] = [points(polyline) for polyline in root.iter(SVG + "polyline")]
+    assert drawn[1] == pytest.approx((x["8"], y["0.01"]), abs=0.11)
+
+
 def test_missing_values_break_lines_and_long_lines_are_thinned() -> None:
     root = lines_svg([Line("a", list(enumerate([0.1, 0.2, None, 0.3, float("nan"), 0.4, 0.5])))])
     assert [len(points(p)) for p in root.iter(SVG + "polyline")] == [2, 2]

@@ -106,6 +106,12 @@ def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float
     return []
 
 
+def powers(low: float, high: float) -> list[float]:
+    """Powers of ten in [low, high]."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    return [float(f"1e{power}") for power in range(first, last + 1)]
+
+
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move positions as little as needed to stand `gap` apart inside [low, high], in the same order."""
     count = len(positions)
@@ -188,9 +194,14 @@ def line_chart(
     y_span: tuple[float, float] = (0.0, 1.0),
     y_format: Callable[[float], str] = lambda value: percent(value, 0),
     reference: tuple[float, str] | None = None,
+    x_ticks: Sequence[float] | None = None,
+    log: bool = False,
     standalone: bool = False,
 ) -> str:
-    """Draw lines, such as accuracy per epoch, as SVG; `reference` is a labelled level."""
+    """Draw lines, such as accuracy per epoch, as SVG.
+
+    `reference` is a labelled level; `log` makes both axes logarithmic.
+    """
     xs = [x for line in lines for part in line.parts for x, _ in part]
     if not xs:
         return svg(title, [], standalone)
@@ -198,10 +209,10 @@ def line_chart(
     longest = max((len(label) for label, *_ in labels), default=0)
     right = WIDTH - RIGHT - (8 + LETTER * longest if longest else 0)
     low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (min(xs) - 0.5, max(xs) + 0.5)
-    heights = {tick: y_format(tick) for tick in ticks(*y_span, 6)}
-    x, y = Scale(low, high, _plot_start(heights, y_label), right), Scale(*y_span, FOOT, TOP)
-    places = ticks(low, high, 6, whole=high - low >= 1)
-    body = [_frame(x, y, heights, places, x_label, y_label)]
+    heights = {tick: y_format(tick) for tick in (powers(*y_span) if log else ticks(*y_span, 6))}
+    x, y = Scale(low, high, _plot_start(heights, y_label), right, log), Scale(*y_span, FOOT, TOP, log)
+    x_ticks = x_ticks or (powers(low, high) if log else ticks(low, high, 6, whole=high - low >= 1))
+    body = [_frame(x, y, heights, x_ticks, x_label, y_label)]
     name = ""
     if reference is not None and y_span[0] <= reference[0] <= y_span[1]:
         level = y(reference[0])
@@ -294,7 +305,7 @@ def histogram(
     top = TOP + (18 if len(series) > 1 else 0)
     if log:
         y = Scale(0.5, 1.5 * float(counts.max()), FOOT, top, log=True)
-        marks = [10.0**power for power in range(math.floor(math.log10(y.high)) + 1)]
+        marks = powers(1, y.high)
     else:
         tallest = float(counts.sum(axis=0).max())
         step = (*ticks(0, tallest, 5, whole=True), 1.0)[1]
