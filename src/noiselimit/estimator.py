@@ -94,7 +94,19 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Train, choose β and score every label. Examples of weight 0 are scored but not trained on."""
+        """Train, choose β and score every label.
+
+        Parameters
+        ----------
+        X : array [n, ...]
+        y : array [n]
+        sample_weight : array [n], optional
+            Examples of weight 0 are scored but not trained on.
+
+        Returns
+        -------
+        LimitClassifier
+        """
         given, y = validate_data(self, X, y, allow_nd=True)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -139,7 +151,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """[n, classes] probabilities, columns in the order of `classes_`; the mean over the seeds."""
+        """Predict class probabilities [n, classes], in the order of `classes_`: the mean over the seeds."""
         check_is_fitted(self)
         inputs = canonical_inputs(validate_data(self, X, allow_nd=True, reset=False), "X")
         if inputs.shape[1:] != self.input_shape_:
@@ -150,7 +162,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.mean([_probabilities(run, inputs) for run in self.runs_], axis=0), np.float64)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
-        """[n] the most probable class of each input."""
+        """Predict the most probable class of each input."""
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(1)])
 
@@ -267,9 +279,8 @@ def _validation_rows(labels: Rows, share: float, seed: int) -> Rows:
 
 def _probabilities(run: Run, inputs: npt.NDArray[np.generic]) -> Floats:
     """The classifier's probabilities [n, C], in float64: in float32 they depend on the batch."""
-    dtype = (
-        torch.float32 if run.spec.names_code else torch.float64
-    )  # a user's module may hold float32 constants
+    # A user's own module may hold float32 constants that do not follow.
+    dtype = torch.float32 if run.spec.names_code else torch.float64
     model = copy.deepcopy(run.model).to(dtype)
     size = evaluation_batch(inputs.shape[1:])
     found = []

@@ -122,7 +122,7 @@ def read_entries(path: Path) -> dict[str, Entry]:
             run: Entry(str(e["folder"]), int(e["epoch"]), e["averaged"] is True, str(e["torch"]))
             for run, e in entries.items()
         }
-    except InputError:
+    except (InputError, PermissionError):
         raise
     except _BAD_CONTENT as error:
         raise DamagedCheckpoint(str(error)) from None
@@ -242,9 +242,7 @@ class Checkpoints:
             epochs = sorted({entry.epoch for entry in found.values()})
             where = f"epoch {epochs[0]}" + (f" to {epochs[-1]}" if len(epochs) > 1 else "")
             versions = sorted({entry.torch for entry in found.values()} - {torch.__version__})
-            note = (
-                f" (computed by torch {', '.join(versions)}, so last digits may differ)" if versions else ""
-            )
+            note = f", saved by torch {', '.join(versions)}: last digits may differ" if versions else ""
             _warn(f"resuming {len(found)} of {total} runs from {where}{note}.")
         elif specs and (unfinished := self._unfinished()):
             own = any(spec.hash in unfinished for spec in specs)
@@ -265,15 +263,14 @@ class Checkpoints:
 
     def _newest(self, spec: RunSpec) -> tuple[Path, Entry] | None:
         with self._lock:
-            places = [
-                (path, entries[spec.hash]) for path, entries in self._files.items() if spec.hash in entries
-            ]
-        usable = [place for place in places if self._is_usable(spec, place[1])]
+            places = [(path, runs[spec.hash]) for path, runs in self._files.items() if spec.hash in runs]
+        usable = [
+            (path, entry)
+            for path, entry in places
+            if entry.epoch < spec.epochs
+            and not (self._averaged and is_averaged(spec, entry.epoch) and not entry.averaged)
+        ]
         return max(usable, key=lambda place: place[1].epoch, default=None)
-
-    def _is_usable(self, spec: RunSpec, entry: Entry) -> bool:
-        lacks_averages = self._averaged and is_averaged(spec, entry.epoch) and not entry.averaged
-        return entry.epoch < spec.epochs and not lacks_averages
 
     def save(self, write: Callable[[], None]) -> None:
         """Call `write`: in the background if the device computes meanwhile."""
