@@ -16,10 +16,8 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 class Backend:
     """What training uses besides torch's own kernels."""
 
-    kernels: bool = False
-    """Triton kernels that serve several layers and all rows with one launch."""
-    graphs: bool = False
-    """CUDA graphs: the launches of a step are recorded once and replayed."""
+    kernels: bool = False  # triton kernels that serve several layers and all rows with one launch
+    graphs: bool = False  # CUDA graphs: the launches of a step are recorded once and replayed
 
 
 def find_device(name: str) -> torch.device:

@@ -38,14 +38,10 @@ class Part:
 
     inputs: Tensor | PictureStream
     """[n, ...] as read, shared by all rows; or pictures that are streamed from files."""
-    index: Tensor
-    """int64 [K, m]: which inputs each row uses."""
-    labels: Tensor
-    """int64 [K, m]"""
-    weights: Tensor | None = None
-    """float32 [K, m]: weights in training, 1 on average; None: all 1."""
-    wrong: Tensor | None = None
-    """bool [K, m]: which labels are wrong, if known; for metrics only."""
+    index: Tensor  # int64 [K, m]: which inputs each row uses
+    labels: Tensor  # int64 [K, m]
+    weights: Tensor | None = None  # float32 [K, m]: weights in training, 1 on average; None: all 1
+    wrong: Tensor | None = None  # bool [K, m]: which labels are wrong, if known; for metrics only
 
     def __len__(self) -> int:
         return self.index.shape[1]
@@ -80,12 +76,9 @@ class BlockData:
     mean: Tensor
     std: Tensor
     """[K, 1, ...] of each row's training inputs."""
-    kernels: bool = False
-    """Whether our kernel makes batches of pictures."""
-    dtype: torch.dtype = torch.float32
-    """The type in which it makes them; torch's operations make float32."""
-    cohort: int = 1
-    """Rows of the whole cohort, from which the size of evaluation batches follows."""
+    kernels: bool = False  # whether our kernel makes batches of pictures
+    dtype: torch.dtype = torch.float32  # the type in which it makes them; torch's operations make float32
+    cohort: int = 1  # rows of the whole cohort, from which the size of evaluation batches follows
 
     @property
     def selects_by_validation(self) -> bool:

@@ -61,16 +61,12 @@ class Averages:
     The m training examples come first, then the v validation examples.
     """
 
-    classifier: Tensor
-    """float32 [K, m + v, C]"""
-    predictor: Tensor
-    """float32 [P, m + v, C]"""
+    classifier: Tensor  # float32 [K, m + v, C]
+    predictor: Tensor  # float32 [P, m + v, C]
     times: Tensor
     """float32 [K, m + v]: how many probabilities were added; a balanced order repeats some examples."""
-    active: Tensor
-    """float32 [K]: 1 in rows whose second half has begun, else 0."""
-    trained: int
-    """m"""
+    active: Tensor  # float32 [K]: 1 in rows whose second half has begun, else 0
+    trained: int  # m
 
     @classmethod
     def zeros(

@@ -340,7 +340,7 @@ class Checkpoints:
 
 
 class CohortCheckpointer:
-    """Saves and loads the rows of one cohort; see `noiselimit.engine.results.Checkpointer`."""
+    """Saves and loads the rows of one cohort."""
 
     def __init__(self, checkpoints: Checkpoints, specs: Sequence[RunSpec]) -> None:
         self._checkpoints = checkpoints

@@ -14,8 +14,9 @@ from noiselimit.engine.backend import Backend
 from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import block_data, device_inputs
 from noiselimit.engine.callbacks import MakeCallback
+from noiselimit.engine.checkpoints import CohortCheckpointer
 from noiselimit.engine.preparation import PreparedRun
-from noiselimit.engine.results import Checkpointer, OnEpoch, Record, RowState, RunResult, Stopped
+from noiselimit.engine.results import OnEpoch, Record, RowState, RunResult, Stopped
 from noiselimit.engine.retry import train_on_gpu, with_fallback
 from noiselimit.engine.rows import State
 from noiselimit.methods import get_method
@@ -100,7 +101,7 @@ class CohortTrainer:
     """Called with positions in `specs`, from worker threads, one call at a time."""
     callback: MakeCallback | None = None
     """Makes a callback for each block."""
-    checkpointer: Checkpointer | None = None
+    checkpointer: CohortCheckpointer | None = None
     """Saves the states of rows. Rows with a saved state resume from it."""
     stop: Callable[[], bool] = lambda: False
     """Called at every step and evaluation batch; if it returns True, training ends with `Stopped`."""

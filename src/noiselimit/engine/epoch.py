@@ -39,12 +39,9 @@ class Epoch:
     order_keys: Tensor
     augmentation_keys: Tensor
     """int64 [K]: keys of the random streams."""
-    order: Tensor
-    """int64 [K, m]: the positions in the order in which each row visits them."""
-    views: Views | None
-    """[K, m]: how the picture at each place of the order is augmented."""
-    place: Tensor
-    """int64 []: how many places of the order were visited."""
+    order: Tensor  # int64 [K, m]: the positions in the order in which each row visits them
+    views: Views | None  # [K, m]: how the picture at each place of the order is augmented
+    place: Tensor  # int64 []: how many places of the order were visited
     rates: Rates
     totals: EpochTotals
 

@@ -74,8 +74,7 @@ class Arithmetic:
 
     dtype: torch.dtype = torch.float32
     """Of activations; weights, statistics, losses and the last layer are always float32."""
-    fused: bool = False
-    """Whether to use our kernels."""
+    fused: bool = False  # whether to use our kernels
 
 
 PLAIN = Arithmetic()

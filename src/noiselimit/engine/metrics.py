@@ -21,20 +21,13 @@ MOST_TALLIED_CLASSES = 64
 class EpochTotals:
     """Sums over an epoch, [K], on the device so that no step waits for them."""
 
-    loss: Tensor
-    """float64: summed over examples."""
-    correct: Tensor
-    """int64: given labels hit in training."""
-    wrong: Tensor
-    """int64: wrong labels seen, if it is known which are wrong."""
-    fitted: Tensor
-    """int64: wrong labels hit in training."""
-    unsure: Tensor
-    """float64: entropy of the predictor's probabilities in bits; 0 in rows without predictor."""
-    square_norm: Tensor
-    """float64: ‖μ‖² of the predicted gradients; likewise."""
-    first_bad: Tensor
-    """int64: first step whose loss was not finite, or −1."""
+    loss: Tensor  # float64: summed over examples
+    correct: Tensor  # int64: given labels hit in training
+    wrong: Tensor  # int64: wrong labels seen, if it is known which are wrong
+    fitted: Tensor  # int64: wrong labels hit in training
+    unsure: Tensor  # float64: entropy of the predictor's probabilities in bits; 0 in rows without predictor
+    square_norm: Tensor  # float64: ‖μ‖² of the predicted gradients; likewise
+    first_bad: Tensor  # int64: first step whose loss was not finite, or −1
 
     @classmethod
     def zeros(cls, rows: int, device: torch.device) -> "EpochTotals":

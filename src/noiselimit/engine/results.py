@@ -1,8 +1,8 @@
 """What training returns: history records, scores, finished runs, and the states that checkpoints save."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor
 
@@ -32,8 +32,7 @@ class Scores:
 class RunResult:
     """The result of one row."""
 
-    row: int
-    """Its position among the specs."""
+    row: int  # its position among the specs
     history: tuple[Record, ...]
     best_epoch: int
     failure: str | None
@@ -43,12 +42,9 @@ class RunResult:
     """State dicts of the best epoch."""
     best: Mapping[str, Scores] = field(default_factory=dict)
     """Scores at the best epoch, by part: train, validation and, if there is one, test."""
-    last: Scores | None = None
-    """Scores of the training part at the last epoch."""
-    callback_result: Any = None
-    """What the block's callback returned for the row; None if the run failed."""
-    transition: Tensor | None = None
-    """The transition matrix [C, C] of methods that use one."""
+    last: Scores | None = None  # scores of the training part at the last epoch
+    callback_result: Any = None  # what the block's callback returned for the row; None if the run failed
+    transition: Tensor | None = None  # the transition matrix [C, C] of methods that use one
 
 
 @dataclass(frozen=True)
@@ -58,8 +54,7 @@ class BestEpoch:
     epoch: int = 0
     accuracy: float = -1.0
     loss: float = float("inf")
-    rose_at: int = 0
-    """The last epoch with a higher accuracy than all before; patience counts from here."""
+    rose_at: int = 0  # the last epoch with a higher accuracy than all before; patience counts from here
 
     @classmethod
     def of(cls, history: Iterable[Record]) -> "BestEpoch":
@@ -93,16 +88,13 @@ class RowState:
     tensors are the live ones, which the next step changes.
     """
 
-    epoch: int
-    """Finished epochs."""
-    step: int
-    """Steps taken in them."""
+    epoch: int  # finished epochs
+    step: int  # steps taken in them
     history: tuple[Record, ...]
     capacity: float
     estimate: float
     """State of the memorisation meter; see `MemorisedRows`."""
-    channels_last: bool
-    """How the weights of convolutions are stored in the vectors of weights; see `Packing`."""
+    channels_last: bool  # how the weights of convolutions are stored in the vectors of weights; see `Packing`
     tensors: Mapping[str, Tensor]
     """Weights, best weights, optimiser state and statistics of both networks (`classifier.…` and
     `predictor.…`), `transition`, and the callback's state (`watched.…`)."""
@@ -113,16 +105,3 @@ TakeStates = Callable[[], Mapping[int, RowState]]
 
 SaveStates = Callable[[TakeStates, Callable[[], int]], None]
 """(take the states, how many bytes they need): called after each epoch; it decides whether to save."""
-
-
-class Checkpointer(Protocol):
-    """Saves and loads the states of a cohort's rows."""
-
-    def epochs(self, rows: Sequence[int]) -> list[int]:
-        """The saved epoch of each of these rows; 0 if none is saved."""
-
-    def states(self, rows: Sequence[int]) -> list[RowState]:
-        """The saved states of rows that have one."""
-
-    def saver(self, rows: Sequence[int]) -> SaveStates:
-        """What a new block of these rows calls after each epoch."""

@@ -1,20 +1,22 @@
-"""The interpreter takes Python that the compiler refuses; compiling for a GPU needs none."""
+"""All kernels compile for a GPU. The interpreter accepts Python that the compiler refuses."""
 
 import os
 import subprocess
 import sys
 
 COMPILE = """
-import triton
+from dataclasses import asdict
+import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from noiselimit.engine.kernels import adam, pictures, tally
+from noiselimit.engine.kernels import adam, convolution, pictures, tally
 
-def compiled(kernel, pointers, numbers):
-    integers = dict.fromkeys(("count", "batch", "predictors"), "i32")
-    types = {**pointers, **dict.fromkeys(numbers, "constexpr"), **integers}
-    signature = {name: types.get(name, "*fp32") for name in kernel.arg_names}
-    triton.compile(ASTSource(kernel, signature, numbers), target=GPUTarget("cuda", 90, 32))
+def compiled(kernel, types, sizes, default="*fp32", **options):
+    types = {**types, **dict.fromkeys(("count", "batch", "chunk", "predictors"), "i32")}
+    types |= dict.fromkeys(sizes, "constexpr")
+    signature = {name: types.get(name, default) for name in kernel.arg_names}
+    source = ASTSource(kernel, signature, sizes)
+    triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
 
 rates = {"learning_rates": "*fp64", "weight_decays": "*fp64", "steps": "*i64"}
 compiled(adam._adam, rates, {"block": 1024})
@@ -28,10 +30,22 @@ pointers = {**sums, **dict.fromkeys(counts, "*i64"), "wrong": "*i1"}
 for sizes in ({"classes": 10, "padded": 16, "block": 128}, {"classes": 100, "padded": 128, "block": 16}):
     compiled(tally._tally, pointers, sizes)
 compiled(tally._tally, pointers, {**sizes, "predicted": None, "wrong": None})
+
+g = convolution.Geometry(32, 64, 3, 3, 2, 0, 7, 7, 3, 3)
+for name, extra in (
+    ("forward", {"STATS": False, "partial": None}),
+    ("forward", {"STATS": True}),
+    ("input_gradient", {}),
+    ("weight_gradient", {}),
+):
+    tile = asdict(getattr(convolution, name + "_tile")(g, torch.bfloat16))
+    options = {key: tile.pop(key) for key in ("num_warps", "num_stages")}
+    kernel = getattr(convolution, name + "_kernel")
+    compiled(kernel, {"partial": "*fp32"}, asdict(g) | tile | extra, "*bf16", **options)
 """
 
 
-def test_the_small_kernels_compile() -> None:
+def test_all_kernels_compile() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()[-2000:]

@@ -1,8 +1,5 @@
 """Each row of the stacked convolution and of its gradients equals torch's own convolution of that network."""
 
-import os
-import subprocess
-import sys
 from typing import NamedTuple
 
 import pytest
@@ -12,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from noiselimit.engine.kernels.convolution import Tile, convolve, geometry, pack, weight_gradient
+from noiselimit.engine.kernels.convolution import Tile, convolve, geometry, weight_gradient
 
 
 class Layer(NamedTuple):
@@ -168,50 +165,3 @@ def test_gradients_are_made_only_where_needed(kernel: int, device: torch.device)
         assert other.grad is None
         needed.requires_grad_(False)
         needed.grad = None
-
-
-def test_packing_orders_and_casts() -> None:
-    weight = torch.randn(2, 3, 4, 5, 6)
-    packed = pack(weight, torch.bfloat16)
-    assert packed.is_contiguous()
-    assert torch.equal(packed, weight.permute(0, 1, 3, 4, 2).to(torch.bfloat16))
-
-
-@pytest.mark.parametrize(
-    ("shape", "padding"), [((2, 4, 3, 3, 3), 0), ((2, 4, 2, 9, 9), 1), ((3, 4, 2, 3, 3), 0)]
-)
-def test_weights_that_do_not_fit_are_refused(shape: tuple[int, ...], padding: int) -> None:
-    with pytest.raises(ValueError, match=r"weights|too small"):
-        convolve(torch.zeros(2, 1, 6, 6, 2), torch.zeros(shape), 1, padding)
-
-
-COMPILE = """
-from dataclasses import asdict
-import torch, triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from noiselimit.engine.kernels import convolution as products, convolution as tiles
-
-g = tiles.Geometry(32, 64, 3, 3, 2, 0, 7, 7, 3, 3)
-for name, extra in (
-    ("forward", {"STATS": False, "partial": None}),
-    ("forward", {"STATS": True}),
-    ("input_gradient", {}),
-    ("weight_gradient", {}),
-):
-    kernel = getattr(products, name + "_kernel")
-    tile = asdict(getattr(tiles, name + "_tile")(g, torch.bfloat16))
-    options = {key: tile.pop(key) for key in ("num_warps", "num_stages")}
-    sizes = asdict(g) | tile | extra
-    types = {"batch": "i32", "chunk": "i32", "partial": "*fp32"} | dict.fromkeys(sizes, "constexpr")
-    signature = {argument: types.get(argument, "*bf16") for argument in kernel.arg_names}
-    source = ASTSource(kernel, signature, sizes)
-    triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
-"""
-
-
-def test_the_kernels_compile_for_a_gpu() -> None:
-    """The interpreter takes Python that the compiler refuses; compiling needs no GPU."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]

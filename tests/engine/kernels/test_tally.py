@@ -95,16 +95,6 @@ def test_a_sure_predictors_entropy_keeps_its_digits(device: torch.device) -> Non
     assert assert_same([step], device).unsure[0].item() == pytest.approx(5 * bits, rel=1e-6)
 
 
-def test_logits_may_lie_in_any_order(device: torch.device) -> None:
-    steps = made(device, 10, 40)
-    for step in steps:
-        both = torch.cat([step["logits"], step["predicted"]]).detach()  # type: ignore[list-item]
-        turned = both.transpose(0, 2).contiguous().transpose(0, 2)
-        step["logits"], step["predicted"] = turned.split([ROWS, 2])
-        step["labels"] = step["labels"].T.contiguous().T  # type: ignore[union-attr]
-    assert_same(steps, device)
-
-
 def test_the_first_step_that_is_not_finite_is_remembered(device: torch.device) -> None:
     steps = made(device, 10, 20, count=4)
     steps[1]["losses"][0] = torch.nan  # type: ignore[index]

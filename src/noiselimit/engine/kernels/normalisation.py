@@ -352,25 +352,9 @@ def normalise(
     [3, R, chunks, C], may give the statistics (count, mean, sum of squared deviations) of chunks that make up
     the M positions; x is then not read for them.
     """
-    if x.ndim != 3 or not x.is_contiguous():
-        raise ValueError(f"x must be contiguous [R, M, C], not {tuple(x.shape)} with strides {x.stride()}")
-    like_x = shortcut is None or (shortcut.shape == x.shape and shortcut.dtype == x.dtype)
-    if shortcut is not None and not (like_x and shortcut.is_contiguous()):
-        raise ValueError("the shortcut must be contiguous and have the shape and type of x")
-    for vector in (weight, bias, running_mean, running_var):
-        if vector.shape != (x.shape[0], x.shape[2]) or vector.dtype != torch.float32 or vector.stride(1) != 1:
-            raise ValueError(
-                "weight, bias and running statistics must be float32 [R, C] with contiguous rows"
-            )
-    if partial is not None and not (
-        partial.ndim == 4
-        and (*partial.shape[:2], partial.shape[3]) == (3, x.shape[0], x.shape[2])
-        and partial.dtype == torch.float32
-        and partial.is_contiguous()
-    ):
-        raise ValueError("partial statistics must be contiguous float32 [3, R, chunks, C]")
-    if training and x.shape[1] < 2:
-        raise ValueError("batch statistics need more than one position")
+    assert x.is_contiguous()
+    assert shortcut is None or (shortcut.is_contiguous() and shortcut.dtype == x.dtype)
+    assert partial is None or partial.is_contiguous()
     floor = 0.0 if relu else -torch.inf
     return _Normalise.apply(  # type: ignore[no-any-return]
         x, weight, bias, shortcut, partial, (running_mean, running_var), eps, momentum, training, floor
