@@ -114,10 +114,7 @@ def canonical_inputs(values: Any, source: str = "inputs") -> npt.NDArray[Any]:
             remedy = "convert every column to numbers, or name all columns so that text is encoded"
         raise InputError(f"{source}: inputs have type {array.dtype}; {remedy}.")
     if array.ndim not in (2, 3, 4):
-        raise InputError(
-            f"{source}: inputs have shape {list(array.shape)}; give [n, features], [n, height, width] or "
-            "[n, channels, height, width]."
-        )
+        raise InputError(f"{source}: inputs have shape {list(array.shape)}; give vectors or pictures.")
     if array.size == 0:
         raise InputError(f"{source}: inputs of shape {list(array.shape)} are empty; add examples.")
     if array.ndim == 3:
@@ -144,8 +141,8 @@ def _canonical_type(array: npt.NDArray[Any], source: str) -> npt.NDArray[Any]:
     with np.errstate(over="ignore"):
         converted = array.astype(np.float32, copy=False)
     finite = np.isfinite(converted).reshape(len(converted), -1).all(axis=1)
-    if not finite.all():
-        row = int(np.argmin(finite))
+    row = first(np.asarray(~finite))
+    if row is not None:
         if np.isfinite(array[row]).all():
             raise InputError(f"{source}: a value in row {row} overflows float32; rescale the inputs.")
         raise InputError(f"{source}: row {row} holds NaN or infinity; fix or remove that example.")
@@ -170,13 +167,9 @@ def read_labels(values: Any, source: str, what: str = "label") -> npt.NDArray[An
         return array.astype(np.int64)
     if array.dtype.kind == "f":
         _refuse_missing(np.isnan(array), source, what)
-    whole = (array >= 0) & (array < 2**63) & (array == np.floor(array))
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise InputError(
-            f"{source}: {what} in row {row} is {array[row]}; {what}s must be whole numbers from 0 to k-1, "
-            "so renumber the classes."
-        )
+    row = first((array < 0) | (array >= 2**63) | (array != np.floor(array)))
+    if row is not None:
+        raise InputError(f"{source}: {what} in row {row} is {array[row]}; number the classes from 0 to k-1.")
     return array.astype(np.int64)
 
 
@@ -193,20 +186,24 @@ def _plain_array(objects: npt.NDArray[Any], source: str, what: str) -> npt.NDArr
     missing = np.array([value is None or (isinstance(value, float) and value != value) for value in objects])
     _refuse_missing(missing, source, what)
     kind = str if len(objects) and isinstance(objects[0], str) else Real
-    same = np.array([isinstance(value, kind) for value in objects], dtype=bool)
-    if not same.all():
-        row = int(np.argmin(same))
+    row = first(np.array([not isinstance(value, kind) for value in objects], dtype=bool))
+    if row is not None:
+        found = type(objects[row]).__name__
         raise InputError(
-            f"{source}: {what} in row {row} has type {type(objects[row]).__name__}; "
-            "give only whole numbers or only strings."
+            f"{source}: {what} in row {row} has type {found}; give only numbers or only strings."
         )
     return np.array(objects.tolist(), dtype=str if kind is str else None)
 
 
 def _refuse_missing(missing: npt.NDArray[np.bool_], source: str, what: str) -> None:
-    if missing.any():
-        row = int(np.argmax(missing))
+    row = first(missing)
+    if row is not None:
         raise InputError(f"{source}: {what} in row {row} is missing; fill it in or remove that example.")
+
+
+def first(flags: npt.NDArray[np.bool_]) -> int | None:
+    """Number of the first true flag, for error messages."""
+    return int(np.argmax(flags)) if flags.any() else None
 
 
 def find_class_names(labels: npt.NDArray[Any], source: str) -> tuple[str, ...]:
@@ -229,11 +226,8 @@ def encode_labels(
         encoded = np.array([number_of.get(str(name), -1) for name in labels], dtype=np.int64)
     else:
         encoded = np.where(labels < len(class_names), labels, -1)
-    known = encoded >= 0
-    if not known.all():
-        row = int(np.argmin(known))
-        raise InputError(
-            f"{source}: {what} in row {row} is {labels[row]}, which is none of the {len(class_names)} "
-            "classes; correct it or give its class a name and an example."
-        )
+    row = first(encoded < 0)
+    if row is not None:
+        classes = f"none of the {len(class_names)} classes"
+        raise InputError(f"{source}: {what} in row {row} is {labels[row]}, {classes}; correct or remove it.")
     return encoded

@@ -158,9 +158,7 @@ def _existing_path(text: str) -> Path:
     if text and (path.is_dir() or (path.is_file() and path.suffix.lower() in FILE_FORMATS)):
         return path
     if text and path.exists():
-        raise InputError(
-            f"{text}: data must be a folder or a file ending in {', '.join(FILE_FORMATS)}; convert this file."
-        )
+        raise InputError(f"{text}: unknown format; give a folder or a {', '.join(FILE_FORMATS)} file.")
     if path.suffix or len(path.parts) > 1:
         raise InputError(f"{text}: there is no such file or folder; check the path.")
     raise unknown("data set", text, DATA_SETS)
@@ -172,24 +170,18 @@ def _find_folder(
     """The folder with the files: NAME in the data folder, or the data folder itself."""
     parent = data_dir or os.environ.get(VARIABLE)
     if not parent:
-        hint = ", and add --download to download the files" if entry.download else ""
+        hint = ", and add --download if need be" if entry.download else ""
         raise InputError(f"{name}: the data folder is not known; set --data-dir or {VARIABLE}{hint}.")
     folders = (Path(parent) / name, Path(parent))
     folder = next((folder for folder in folders if entry.is_in(folder)), None)
     if download:
         if entry.download is None:
-            raise InputError(
-                f"{name}: only the authors hand out the files; ask them, leave out --download and name the "
-                f"folder with --data-dir or {VARIABLE}."
-            )
+            raise InputError(f"{name}: get the files from their authors and set --data-dir or {VARIABLE}.")
         entry.download(folder or folders[0], progress)
         return folder or folders[0]
     if folder is None:
-        raise InputError(
-            f"{name}: the files are neither in {folders[0]} nor in {parent}; "
-            f"name their folder with --data-dir or {VARIABLE}, or "
-            f"{'add --download' if entry.download else 'ask the authors for them'}."
-        )
+        hint = "add --download" if entry.download else "ask the authors for the files"
+        raise InputError(f"{name}: not found in {parent}; set --data-dir or {VARIABLE}, or {hint}.")
     return folder
 
 
@@ -221,22 +213,11 @@ def load_unlabelled(
     resize: int | None = None,
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> Unlabelled:
-    """Load inputs to predict for; files need no labels.
+    """Inputs to predict for, as `load_data` finds them, or those of the `test` part; files need no labels.
 
-    Parameters
-    ----------
-    name_or_path, data_dir, download, progress, reading
-        As for `load_data`. If `shape` is given, a picture or any folder of pictures will do, too.
-    test
-        Load the test part instead of the training examples.
-    table, shape, resize
-        What the run that predicts knows about its inputs: the encoding of its table, the shape of an input,
-        and the side to which pictures were scaled before they were cropped.
-
-    Returns
-    -------
-    Unlabelled
-        Inputs with their names and notes.
+    `table`, `shape` and `resize` are what the run that predicts knows about its inputs: the encoding of its
+    table, the shape of an input, and the side to which pictures were scaled before they were cropped. If
+    `shape` is given, a single picture or any folder of pictures will do, too.
     """
     text = os.fspath(name_or_path)
     entry = DATA_SETS.get(text)
@@ -260,18 +241,9 @@ def load_unlabelled(
 
 
 def as_data_set(value: Any) -> DataSet:
-    """A data set from what a Python user holds.
+    """A data set from a DataSet, Examples, a tuple (X, y), or a map-style torch Dataset of pairs (x, y).
 
-    Parameters
-    ----------
-    value
-        A DataSet, Examples, a tuple (X, y), or a map-style torch Dataset of pairs (x, y). X may be a
-        DataFrame; if its columns have names, they may hold text as well as numbers.
-
-    Returns
-    -------
-    DataSet
-        The checked data.
+    X may be a DataFrame; if its columns have names, they may hold text as well as numbers.
     """
     if isinstance(value, DataSet):
         return value
@@ -301,10 +273,8 @@ def _collect(pairs: Any) -> Examples:
             raise InputError(f"{source}: item {row} is not a pair; return (input, label) from the Dataset.")
         inputs.append(as_array(item[0], source, f"the input of item {row}"))
         if inputs[row].shape != inputs[0].shape:
-            raise InputError(
-                f"{source}: the input of item {row} has shape {list(inputs[row].shape)} but that of item 0 "
-                f"{list(inputs[0].shape)}; give all inputs the same shape."
-            )
+            shapes = f"{list(inputs[row].shape)}, item 0 has {list(inputs[0].shape)}"
+            raise InputError(f"{source}: the input of item {row} has shape {shapes}; make all shapes equal.")
         labels.append(item[1])
     if not inputs:
         raise InputError(f"{source}: the Dataset is empty; give at least one example of each class.")

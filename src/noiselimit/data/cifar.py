@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from noiselimit.data.arrays import first
 from noiselimit.data.download import Progress, Published, download, extract, fetched, has_digest
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.npz import read_arrays
@@ -155,10 +156,7 @@ def _class_names(cifar: Cifar, place: Path, binary: bool) -> tuple[str, ...]:
         entries = _entry(path, _read_dictionary(path), cifar.names_key, list)
         names = [name.decode("latin-1") if isinstance(name, bytes) else name for name in entries]
     if len(names) != len(cifar.class_names):
-        raise InputError(
-            f"{path}: there are {len(names)} class names instead of {len(cifar.class_names)}; "
-            "download or remove it."
-        )
+        raise InputError(f"{path}: there are {len(names)} class names; download or remove the file.")
     return tuple(names)
 
 
@@ -169,12 +167,9 @@ def _read_part(
     for name in files:
         path = place / (f"{name}.bin" if binary else name)
         pictures, labels = _read_binary(path, cifar.label_bytes) if binary else _read_python(path, cifar)
-        if labels.max() >= len(names):
-            row = int(np.argmax(labels >= len(names)))
-            raise InputError(
-                f"{path}: record {row} has label {labels[row]} but labels go from 0 to {len(names) - 1}; "
-                "download the file again."
-            )
+        row = first(labels >= len(names))
+        if row is not None:
+            raise InputError(f"{path}: record {row} has label {labels[row]}; download the file again.")
         batches.append((pictures, labels))
     return make_examples(
         np.concatenate([pictures for pictures, _ in batches]),
@@ -193,10 +188,7 @@ def _read_binary(path: Path, label_bytes: int) -> Batch:
     size = label_bytes + PICTURE_BYTES
     count, rest = divmod(len(content), size)
     if rest or not count:
-        raise InputError(
-            f"{path}: record {count} has {rest} bytes instead of {size}, so it is cut off or of another "
-            "kind; download it again."
-        )
+        raise InputError(f"{path}: record {count} has {rest} bytes instead of {size}; download it again.")
     records = content.reshape(count, size)
     return records[:, label_bytes:].reshape(count, *PICTURE), records[:, label_bytes - 1]
 
@@ -208,9 +200,7 @@ def _read_python(path: Path, cifar: Cifar) -> Batch:
     if pictures.dtype != np.uint8 or pictures.ndim != 2 or pictures.shape[1] != PICTURE_BYTES:
         raise InputError(f"{path}: 'data' is not uint8 [n, {PICTURE_BYTES}]; download the file again.")
     if len(labels) != len(pictures) or not labels:
-        raise InputError(
-            f"{path}: there are {len(pictures)} pictures but {len(labels)} labels; download the file again."
-        )
+        raise InputError(f"{path}: it has {len(pictures)} pictures, {len(labels)} labels; download it again.")
     for row, label in enumerate(labels):
         if type(label) is not int or not 0 <= label < 256:
             raise InputError(f"{path}: the label of record {row} is not a class; download the file again.")
@@ -305,9 +295,7 @@ def read_cifar10n(folder: Path) -> DataSet:
     labels = _read_label_file(path)
     given, clean = data.examples.labels, labels[CLEAN]
     if not np.array_equal(clean, given):
-        raise InputError(
-            f"{path}: the clean labels differ from CIFAR-10's {len(given)} labels; download both again."
-        )
+        raise InputError(f"{path}: the clean labels differ from CIFAR-10's; download both again.")
     examples = make_examples(
         data.examples.inputs,
         given,

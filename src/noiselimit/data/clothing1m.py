@@ -99,10 +99,7 @@ def _require_picture(row: int, path: str) -> None:
 def _require_file(row: int, path: str) -> None:
     """The quick check: decoding a million pictures takes an hour."""
     if not os.path.isfile(path) or not os.path.getsize(path):
-        raise InputError(
-            f"{path}: this picture is missing or empty; restore it or skip such pictures with "
-            "--skip-bad-images."
-        )
+        raise InputError(f"{path}: this picture is missing or empty; restore it or use --skip-bad-images.")
 
 
 @dataclass(frozen=True)
@@ -121,9 +118,7 @@ class _Lists:
                         yield position, text
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise InputError(
-                f"{path}: this list of Clothing1M cannot be read ({reason}); unpack it beside the others."
-            ) from None
+            raise InputError(f"{path}: cannot be read ({reason}); unpack it with the other lists.") from None
 
     def labels(self, name: str, classes: int) -> dict[str, int]:
         """Key → number of its category."""
@@ -131,10 +126,8 @@ class _Lists:
         for line, text in self.lines(name):
             key, _, label = text.rpartition(" ")
             if not key or not label.isascii() or not label.isdigit() or int(label) >= classes:
-                raise InputError(
-                    f"{self.folder / name}: line {line} is not a path and a category below {classes}; "
-                    f"unpack this file and {CATEGORIES} again."
-                )
+                problem = f"line {line} is not a path and a category below {classes}"
+                raise InputError(f"{self.folder / name}: {problem}; unpack the lists again.")
             labels[key.rstrip()] = int(label)
         return labels
 
@@ -143,10 +136,8 @@ class _Lists:
         found: dict[str, int] = {}
         for line, key in self.lines(keys):
             if key not in labels:
-                raise InputError(
-                    f"{self.folder / keys}: {key} in line {line} has no label in {name}; "
-                    "unpack both files again or remove the line."
-                )
+                problem = f"{key} in line {line} has no label in {name}"
+                raise InputError(f"{self.folder / keys}: {problem}; unpack the lists again.")
             found[key] = labels[key]
         if not found:
             raise InputError(f"{self.folder / keys}: this list is empty; unpack it again.")

@@ -108,18 +108,9 @@ def _digest(stream: BinaryIO, like: str, most_bytes: int, unpacked: bool) -> str
 
 
 def extract(archive: BinaryIO, targets: Mapping[str, Path], most_bytes: int, source: str) -> None:
-    """Write the members of a .tar.gz that `targets` names to their paths; other members are ignored.
+    """Write the members of a .tar.gz that `targets` names to their paths, and ignore the others.
 
-    Parameters
-    ----------
-    archive
-        The open archive.
-    targets
-        Name of a member → path to write it to. No name in the archive decides where a file goes.
-    most_bytes
-        Largest size of a member.
-    source
-        Names the archive in error messages.
+    No name in the archive decides where a file goes. `source` names the archive in error messages.
     """
     missing = dict(targets)
     try:

@@ -23,6 +23,7 @@ from noiselimit.data.arrays import (
     canonical_inputs,
     encode_labels,
     find_class_names,
+    first,
     highest_value,
     read_labels,
 )
@@ -129,10 +130,8 @@ class DataSet:
             ("values", *_ranges(train.inputs, part.inputs)),
         ):
             if ours != theirs:
-                raise InputError(
-                    f"{self.name}: the {name} part has {what} {theirs} but the training part {ours}; "
-                    "prepare both parts in the same way."
-                )
+                problem = f"the {name} part has {what} {theirs} but the training part {ours}"
+                raise InputError(f"{self.name}: {problem}; prepare both in the same way.")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -228,9 +227,7 @@ def make_examples(
 def _read_labels(values: Any, count: int, source: str, what: str) -> npt.NDArray[Any]:
     array = read_labels(values, source, what)
     if len(array) != count:
-        raise InputError(
-            f"{source}: there are {count} inputs but {len(array)} {what}s; give one {what} per input."
-        )
+        raise InputError(f"{source}: there are {count} inputs but {len(array)} {what}s; give one for each.")
     return array
 
 
@@ -247,15 +244,11 @@ def _checked_names(class_names: Sequence[str], source: str) -> tuple[str, ...]:
 def _checked_weights(weights: Any, count: int, source: str) -> npt.NDArray[np.float32]:
     array = as_array(weights, source, "weights")
     if array.shape != (count,) or array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{source}: weights have shape {list(array.shape)} and type {array.dtype}; "
-            f"give one number per example, {count} in all."
-        )
+        raise InputError(f"{source}: weights have shape {list(array.shape)}; give one number per example.")
     with np.errstate(over="ignore"):
         converted = array.astype(np.float32)
-    possible = np.isfinite(converted) & (converted >= 0)
-    if not possible.all():
-        row = int(np.argmin(possible))
+    row = first(~(np.isfinite(converted) & (converted >= 0)))
+    if row is not None:
         raise InputError(f"{source}: the weight in row {row} is {array[row]}; give a finite number ≥ 0.")
     if not converted.any():
         raise InputError(f"{source}: all weights are 0; give some examples a weight above 0.")
@@ -263,13 +256,10 @@ def _checked_weights(weights: Any, count: int, source: str) -> npt.NDArray[np.fl
 
 
 def _require_every_class(examples: Examples, source: str) -> None:
-    counts = np.bincount(examples.labels, minlength=examples.classes)
-    if not counts.all():
-        number = int(np.argmin(counts))
-        raise InputError(
-            f"{source}: class {number} ('{examples.class_names[number]}') has no example; add one or leave "
-            f"it out of the {examples.classes} class_names."
-        )
+    number = first(np.bincount(examples.labels, minlength=examples.classes) == 0)
+    if number is not None:
+        name = examples.class_names[number]
+        raise InputError(f"{source}: class {number} ('{name}') has no example; add one or remove the class.")
 
 
 def fill_labels(labels: Any, source: str) -> tuple[npt.NDArray[Any], Flags]:
@@ -311,12 +301,10 @@ def is_labelled(examples: Examples) -> Flags:
 
 def require_labels(examples: Examples, source: str) -> None:
     """Raise InputError if a label is missing: only audits can use such examples."""
-    labelled = is_labelled(examples)
-    if not labelled.all():
-        raise InputError(
-            f"{source}: {int((~labelled).sum())} examples have no label, the first in row "
-            f"{int(np.argmin(labelled))}, and only an audit can use them; label or remove them."
-        )
+    missing = ~is_labelled(examples)
+    if missing.any():
+        count = f"{missing.sum()} examples, the first in row {first(missing)}"
+        raise InputError(f"{source}: {count}, have no label; label or remove them, or run an audit.")
 
 
 def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:

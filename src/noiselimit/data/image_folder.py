@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.arrays import Inputs, Labels
+from noiselimit.data.arrays import Inputs, Labels, first
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.pictures import (
     MARGIN,
@@ -137,10 +137,7 @@ def _is_divided(folder: Path, found: Sequence[str]) -> bool:
     others = set(found) - {TRAIN, *TEST_NAMES}
     divided = has_class_folders(folder / TRAIN)
     if divided and others:
-        raise InputError(
-            f"{folder}: {TRAIN} has class folders of its own, but {min(others)} is beside it; "
-            f"leave only {', '.join((TRAIN, *TEST_NAMES))} there."
-        )
+        raise InputError(f"{folder}: there is {min(others)} beside {TRAIN}; leave only train, test and val.")
     if not divided and not others and len(found) > 1:
         raise InputError(f"{folder / TRAIN}: its pictures are not in class folders; make one per class.")
     return divided
@@ -151,10 +148,7 @@ def _list_part(folder: Path, part: str, class_names: Sequence[str]) -> _Part:
     labels: list[int] = []
     for name in _class_folders(folder / part):
         if name not in class_names:
-            raise InputError(
-                f"{folder / part / name}: the training part has no class '{name}'; "
-                "add pictures of it there, or remove this folder."
-            )
+            raise InputError(f"{folder / part / name}: the training part has no class '{name}'; remove it.")
         found = _sorted_pictures(folder, folder / part / name)
         paths += found
         labels += [class_names.index(name)] * len(found)
@@ -229,16 +223,13 @@ def _choose_cut(folder: Path, parts: Sequence[_Measured], resize: int | None) ->
     channels = 1 if all(part.grey.all() for part in parts) else 3
     if resize is not None:
         return Cut(resize, resize, resize, channels)
-    first = parts[0]
-    width, height = first.sizes[0].tolist()
+    width, height = parts[0].sizes[0].tolist()
     for part in parts:
-        other = (part.sizes != first.sizes[0]).any(1)
-        if other.any():
-            row = int(np.argmax(other))
-            raise InputError(
-                f"{folder}: {first.paths[0]} has {width} × {height} pixels but {part.paths[row]} has "
-                f"{' × '.join(map(str, part.sizes[row]))}; resize all of them, for instance with --resize 64."
-            )
+        row = first((part.sizes != (width, height)).any(1))
+        if row is not None:
+            one = f"{parts[0].paths[0]} has {width} × {height} pixels"
+            other = f"{part.paths[row]} has {' × '.join(map(str, part.sizes[row]))}"
+            raise InputError(f"{folder}: {one} but {other}; resize all of them, as with --resize 64.")
     return Cut(height, width, None, channels)
 
 
@@ -277,15 +268,10 @@ def _validation_note(folder: Path, examples: Mapping[str, Examples]) -> tuple[st
 
 def _require_picture_shape(place: Path, shape: tuple[int, ...], reading: Reading) -> None:
     if len(shape) != 3 or shape[0] not in (1, 3):
-        raise InputError(
-            f"{place}: the run was trained on inputs of shape {list(shape)}, not on picture files; "
-            "give inputs of that shape."
-        )
+        raise InputError(f"{place}: the run takes inputs of shape {list(shape)}, not pictures; give those.")
     if reading.resize is not None and (reading.resize,) * 2 != shape[1:]:
-        raise InputError(
-            f"--resize is {reading.resize}, but the run was trained on pictures of {shape[2]} × {shape[1]} "
-            "pixels; leave it out, because new pictures are scaled to that size anyway."
-        )
+        size = f"{shape[2]} × {shape[1]} pixels"
+        raise InputError(f"--resize is {reading.resize}, but the run takes {size}; leave out the option.")
 
 
 def _cut_like(
@@ -299,10 +285,8 @@ def _cut_like(
     if not others.any():
         return Cut(height, width, None, channels), ()
     if height != width:
-        raise InputError(
-            f"{place}: {measured.paths[int(np.argmax(others))]} does not have {width} × {height} pixels, on "
-            "which the run was trained; resize it."
-        )
+        name = measured.paths[int(np.argmax(others))]
+        raise InputError(f"{place}: the run takes {width} × {height} pixels, unlike {name}; resize it.")
     return Cut(height, width, height, channels), (
         f"{place}: {others.sum()} of {len(others)} pictures do not have {width} × {height} pixels, on which "
         "the run was trained; their shorter side was scaled and the centre taken.",

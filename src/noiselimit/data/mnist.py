@@ -85,10 +85,8 @@ def _read_part(folder: Path, part: str, class_names: tuple[str, ...] | None) -> 
     for what, dimensions in (("images", 3), ("labels", 1)):
         path = find_idx_file(folder, f"{part}-{what}", dimensions)
         if path is None:
-            raise InputError(
-                f"{folder}: there is no file {part}-{what}-idx{dimensions}-ubyte (or with .gz); "
-                "name a folder in MNIST's idx format."
-            )
+            name = f"{part}-{what}-idx{dimensions}-ubyte"
+            raise InputError(f"{folder}: there is no {name} or {name}.gz; name a folder in MNIST's format.")
         arrays.append(read_idx(path))
     return make_examples(
         *arrays,

@@ -99,18 +99,14 @@ class _Archive:
     def require(self, *names: str) -> npt.NDArray[Any]:
         name = next((name for name in names if self.has(name)), None)
         if name is None:
-            raise InputError(
-                f"{self.path}: there is no array '{names[0]}' (or '{names[-1]}') but "
-                f"{', '.join(self.members) or 'nothing'}; rename the arrays."
-            )
+            found = ", ".join(self.members) or "nothing"
+            raise InputError(f"{self.path}: no array '{names[0]}' or '{names[-1]}' in {found}; rename one.")
         try:
             with self.file.open(self.members[name]) as member:
                 return read_npy(member)
         except Exception as error:
-            raise InputError(
-                f"{self.path}: array '{name}' cannot be read ({_reason(error)}); "
-                "save plain numbers or strings with numpy.savez."
-            ) from None
+            problem = f"array '{name}' cannot be read ({_reason(error)})"
+            raise InputError(f"{self.path}: {problem}; save numbers or text with numpy.savez.") from None
 
 
 @contextmanager
@@ -118,9 +114,7 @@ def _open(path: Path) -> Iterator[_Archive]:
     try:
         file = zipfile.ZipFile(path)
     except Exception as error:
-        raise InputError(
-            f"{path}: cannot be read as a NumPy archive ({_reason(error)}); write one with numpy.savez."
-        ) from None
+        raise InputError(f"{path}: cannot be read ({_reason(error)}); write it with numpy.savez.") from None
     with file:
         members = file.infolist()
         require_modest(path, sum(info.file_size for info in members))

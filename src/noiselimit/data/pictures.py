@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from noiselimit.data.arrays import PADDING, Labels, LazyInputs, View
+from noiselimit.data.arrays import PADDING, Labels, LazyInputs, View, first
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
 
@@ -73,10 +73,8 @@ def read_picture(path: str | Path, cut: Cut, view: View = View()) -> Picture:  #
             box = cut.box(plain.size, view)
             plain = plain.resize((cut.width, cut.height), Image.Resampling.BILINEAR, box)
         elif plain.size != (cut.width, cut.height):
-            raise InputError(
-                f"{path}: this picture has {plain.width} × {plain.height} pixels but others have "
-                f"{cut.width} × {cut.height}; resize all of them with --resize."
-            )
+            sizes = f"{plain.width} × {plain.height} pixels, others {cut.width} × {cut.height}"
+            raise InputError(f"{path}: this picture has {sizes}; resize all of them with --resize.")
         pixels: Picture = np.asarray(plain)
     if not cut.resize:
         pixels = _shifted(pixels, view)
@@ -131,17 +129,14 @@ def _opened(path: str | Path) -> Iterator[Image.Image]:
     except InputError:
         raise
     except Exception as error:  # Pillow raises nearly anything on damaged files
-        raise InputError(
-            f"{path}: this picture {_complaint(error)}; replace it or skip such pictures with "
-            "--skip-bad-images."
-        ) from None
+        raise InputError(f"{path}: {_complaint(error)}; replace it or use --skip-bad-images.") from None
 
 
 def _complaint(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
-        return "is missing"
+        return "this picture is missing"
     if isinstance(error, UnidentifiedImageError):
-        return "cannot be decoded (unknown picture format)"
+        return "unknown picture format"
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"cannot be decoded ({(reason or type(error).__name__).splitlines()[0].rstrip('.')})"
 
@@ -163,17 +158,7 @@ def _plain(image: Image.Image, mode: str) -> Image.Image:
 
 
 class PictureFiles(LazyInputs):
-    """Picture files below a folder as inputs [n, channels, height, width].
-
-    Parameters
-    ----------
-    folder
-        The folder that the paths are relative to.
-    paths
-        [n] paths below the folder.
-    cut
-        How each picture is scaled and cropped.
-    """
+    """Picture files at `paths` [n] below a folder, as inputs [n, channels, height, width]."""
 
     def __init__(self, folder: Path, paths: Sequence[str], cut: Cut) -> None:
         self.folder = folder
@@ -246,10 +231,7 @@ def good_rows(
 
     for_each(examine, len(paths))
     if bad and len(bad) == len(paths):
-        raise InputError(
-            f"{folder}: all of its {len(bad)} pictures are missing or damaged, the first being {paths[0]}; "
-            "check the folder."
-        )
+        raise InputError(f"{folder}: all of its {len(bad)} pictures are missing or damaged; restore some.")
     if complaints is not None:
         complaints += [bad[row] for row in sorted(bad)]
     return np.delete(np.arange(len(paths)), sorted(bad))
@@ -270,9 +252,6 @@ def skip_notes(source: str, complaints: Sequence[str] | None, total: int) -> tup
 
 def require_good_of_each(class_names: Sequence[str], labels: Labels, source: str) -> None:
     """Raise InputError if skipping damaged pictures has left a class without any."""
-    counts = np.bincount(labels, minlength=len(class_names))
-    if not counts.all():
-        raise InputError(
-            f"{source}: no picture of class '{class_names[int(np.argmin(counts))]}' can be read; "
-            "restore some, or remove the class."
-        )
+    number = first(np.bincount(labels, minlength=len(class_names)) == 0)
+    if number is not None:
+        raise InputError(f"{source}: no picture of class '{class_names[number]}' can be read; restore some.")

@@ -53,27 +53,10 @@ def frame_data_set(
     weights: Any = None,
     keep_unlabelled: bool = False,
 ) -> DataSet:
-    """A data set from a table of inputs, one row per example.
+    """A data set from a table of inputs, one row per example, and labels [n], numbers or names.
 
-    Parameters
-    ----------
-    inputs
-        Columns of numbers or names.
-    labels, clean_labels
-        [n] whole numbers or names. The classes are the distinct labels, sorted.
-    name
-        Name of the data set.
-    source
-        Names the data in error messages.
-    weights
-        [n] numbers ≥ 0.
-    keep_unlabelled
-        Give rows without a label the label −1 instead of raising.
-
-    Returns
-    -------
-    DataSet
-        Its `table` encodes new rows in the same way.
+    The classes are the distinct labels, sorted. The data set's `table` encodes new rows in the same way.
+    With `keep_unlabelled`, rows without a label get the label −1.
     """
     given = _as_column(labels, "label", inputs, source)
     missing = np.zeros(len(given), bool)
@@ -98,9 +81,8 @@ def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd
     """A named column as long as the inputs; its index is ignored."""
     series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values), name=what)
     if len(series) != len(inputs):
-        raise InputError(
-            f"{source}: there are {len(inputs)} inputs but {len(series)} {what}s; give one {what} per input."
-        )
+        counts = f"{len(inputs)} inputs but {len(series)} {what}s"
+        raise InputError(f"{source}: there are {counts}; give one for each.")
     return series
 
 
@@ -108,10 +90,8 @@ def class_numbers(labels: "pd.Series[Any]", source: str) -> tuple[tuple[str, ...
     """(class names in numeric or else alphabetic order, class numbers [n])."""
     codes, texts = _label_texts(labels, source)
     if len(texts) == len(codes) > 1 or (len(codes) >= MANY and 2 * len(texts) > len(codes)):
-        raise InputError(
-            f"{source}: column '{labels.name}' has {len(texts)} different values in {len(codes)} rows, so it "
-            "does not hold classes; name another column of labels."
-        )
+        counts = f"{len(texts)} different values in {len(codes)} rows"
+        raise InputError(f"{source}: column '{labels.name}' has {counts}; name one that holds classes.")
     if kind_of(labels, source) == "names":
         return tuple(texts), codes
     order = sorted(range(len(texts)), key=lambda code: int(texts[code]))
@@ -124,10 +104,8 @@ def _encode(labels: "pd.Series[Any]", names: tuple[str, ...], source: str) -> La
     encoded = np.array([number.get(text, -1) for text in texts], np.int64)[codes]
     if encoded.min() < 0:
         row = int(np.argmin(encoded))
-        raise InputError(
-            f"{source}: column '{labels.name}' has '{texts[codes[row]]}' in row {row}, which is no given "
-            "label; correct it or remove that row."
-        )
+        cell = f"'{texts[codes[row]]}' in row {row}"
+        raise InputError(f"{source}: column '{labels.name}' has {cell}, which is no given label; correct it.")
     return encoded
 
 
@@ -143,10 +121,8 @@ def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.
     if any(wrong):
         row = int(np.argmax(np.array(wrong)[codes]))
         text = texts[codes[row]]
-        problem = "no label" if text == MISSING else f"{text}, which is not a whole number or a name,"
-        raise InputError(
-            f"{source}: column '{labels.name}' has {problem} in row {row}; correct it or remove that row."
-        )
+        cell = "no label" if text == MISSING else f"{text}, not a whole number,"
+        raise InputError(f"{source}: column '{labels.name}' has {cell} in row {row}; correct or remove it.")
     return codes, texts
 
 
@@ -157,20 +133,23 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     label away or only number the rows.
     """
     frame = _read_frame(path)
-    frame, left_out = _without_ignored(frame, reading, path)
-    has_clean = reading.clean_label is not None or "clean_label" in frame.columns
-    wanted = {
-        "label": reading.label or "label",
-        "clean-label": (reading.clean_label or "clean_label") if has_clean else None,
-        "weight": reading.weight,
-    }
-    names = [name for name in wanted.values() if name is not None]
-    for option, name in wanted.items():
+    clean = reading.clean_label
+    if clean is None and "clean_label" in frame.columns and "clean_label" not in reading.ignore:
+        clean = "clean_label"
+    roles = {"label": reading.label or "label", "clean-label": clean, "weight": reading.weight}
+    used = [name for name in roles.values() if name is not None]
+    inputs = [name for name in frame.columns if name not in used]
+    for option, name in (*roles.items(), *(("ignore", name) for name in reading.ignore)):
         if name is not None and name not in frame.columns:
-            raise _no_column(path, option, name, [c for c in frame.columns if c not in names])
-        if names.count(name or "") > 1:
+            raise _no_column(path, option, name, inputs)
+        if name is not None and [*used, *set(reading.ignore)].count(name) > 1:
             raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
-    columns = {option: None if name is None else frame.pop(name) for option, name in wanted.items()}
+    if reading.ignore and not set(inputs) - set(reading.ignore):
+        raise InputError(f"{path}: --ignore leaves no input columns; name fewer.")
+    columns = {option: None if name is None else frame.pop(name) for option, name in roles.items()}
+    ignored = [name for name in frame.columns if name in reading.ignore]
+    frame = frame.drop(columns=ignored)
+    left_out = [f"{path}: ignored {', '.join(map(repr, ignored))}."] if ignored else []
     data = frame_data_set(
         frame,
         columns["label"],
@@ -186,9 +165,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
     """Features [n, features] of the rows, encoded as the run's table was; labels are not needed."""
     if table is None:
-        raise InputError(
-            f"{path}: the run was not trained on a table with named columns; give inputs as in training."
-        )
+        raise InputError(f"{path}: the run was not trained on a table; give inputs as in training.")
     if test:
         raise InputError(f"{path}: a table has no test part; leave out --test.")
     names = [column.name for column in table.columns if isinstance(column, Categorical)]
@@ -196,26 +173,6 @@ def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArra
     if not len(frame):
         raise InputError(f"{path}: there are no rows; add some to predict for.")
     return table.encode(frame, str(path))
-
-
-def _without_ignored(frame: pd.DataFrame, reading: Reading, path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """The columns that are not ignored, and a note on the others."""
-    if not reading.ignore:
-        return frame, []
-    used = {"label": reading.label or "label", "clean-label": reading.clean_label, "weight": reading.weight}
-    others = [name for name in frame.columns if name not in used.values()]
-    for name in reading.ignore:
-        option = next((option for option, column in used.items() if column == name), None)
-        if option is not None:
-            raise InputError(
-                f"{path}: --ignore names '{name}', the column of --{option}; leave it out of --ignore."
-            )
-        if name not in frame.columns:
-            raise _no_column(path, "ignore", name, others)
-    if not set(others) - set(reading.ignore):
-        raise InputError(f"{path}: --ignore leaves no input columns; name fewer.")
-    names = [name for name in frame.columns if name in reading.ignore]
-    return frame.drop(columns=names), [f"{path}: ignored {', '.join(map(repr, names))}."]
 
 
 def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:

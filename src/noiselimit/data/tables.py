@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from noiselimit.data.arrays import first
 from noiselimit.errors import InputError
 
 MISSING = ""
@@ -73,19 +74,9 @@ class Table:
         )
 
     def encode(self, frame: pd.DataFrame, source: str = "the table") -> npt.NDArray[np.float32]:
-        """Features of new rows.
+        """Features [n, features] of rows that have all columns of the table, in any order.
 
-        Parameters
-        ----------
-        frame
-            Rows with all columns of the table, in any order. Other columns are ignored.
-        source
-            Names the data in error messages.
-
-        Returns
-        -------
-        array of float32 [n, features]
-            A name that did not occur when the table was fitted is 0 in all features of its column.
+        A name that did not occur when the table was fitted is 0 in all features of its column.
         """
         names = Counter(frame.columns)
         features = np.zeros((len(frame), self.features), np.float32)
@@ -94,9 +85,7 @@ class Table:
             if names[column.name] > 1:
                 raise InputError(f"{source}: two columns are called '{column.name}'; remove one.")
             if column.name not in names:
-                raise InputError(
-                    f"{source}: there is no column '{column.name}', which the training data had; add it."
-                )
+                raise InputError(f"{source}: there is no column '{column.name}' as in training; add it.")
             values = frame[column.name]
             if isinstance(column, Numeric):
                 features[:, start] = numbers(values, source, "give a number, as in training")
@@ -159,22 +148,7 @@ def _column_from_json(item: Any) -> Numeric | Categorical:
 def fit_table(frame: pd.DataFrame, source: str) -> Table:
     """Decide for every column whether it holds numbers or names; constant columns are kept.
 
-    Parameters
-    ----------
-    frame
-        All labelled rows.
-    source
-        Names the data in error messages.
-
-    Returns
-    -------
-    Table
-        The encoding, with the columns in their order.
-
-    Raises
-    ------
-    InputError
-        If a column can be neither, such as dates, free text or identifiers.
+    Raises InputError for columns that are neither, such as dates, free text or identifiers.
     """
     require_distinct_names(frame.columns, source)
     if not len(frame.columns):
@@ -189,10 +163,7 @@ def require_distinct_names(names: Iterable[Any], source: str) -> None:
     seen: set[str] = set()
     for position, name in enumerate(names):
         if not isinstance(name, str) or not name:
-            raise InputError(
-                f"{source}: column {position} has no name; name or remove it "
-                "(with pandas, write the file with index=False)."
-            )
+            raise InputError(f"{source}: column {position} has no name; name it (pandas: index=False).")
         if name in seen:
             raise InputError(f"{source}: two columns are called '{name}'; rename or remove one.")
         seen.add(name)
@@ -214,15 +185,10 @@ def _fit_column(name: str, values: "pd.Series[Any]", source: str) -> Numeric | C
             f"vectors as X and the labels as y with numpy.savez, or remove the column (--ignore {name!r})."
         )
     if not declared and many and len(texts) > SURELY_NAMES:
-        raise InputError(
-            f"{column} has {len(texts)} different values in {len(codes)} rows and looks like an "
-            f"identifier; remove it (--ignore {name!r})."
-        )
+        counts = f"{len(texts)} different values in {len(codes)} rows"
+        raise InputError(f"{column} has {counts}, like an identifier; remove it (--ignore {name!r}).")
     if len(texts) > MOST_CATEGORIES:
-        raise InputError(
-            f"{column} has {len(texts)} different values, more than {MOST_CATEGORIES}; "
-            f"merge rare ones or remove the column (--ignore {name!r})."
-        )
+        raise InputError(f"{column} has {len(texts)} different values; merge some, or --ignore {name!r}.")
     return Categorical(name, tuple(texts))
 
 
@@ -238,10 +204,7 @@ def _refuse_spoilt_numbers(codes: npt.NDArray[np.int64], texts: list[str], colum
     rows = np.bincount(codes, minlength=len(texts))
     if spoilt.any() and rows[nearly].sum() >= 0.9 * rows[present].sum():
         row = int(np.argmax(spoilt[codes]))
-        raise InputError(
-            f"{column} holds numbers but '{texts[codes[row]]}' in row {row}; write a number with a decimal "
-            "point there, or put a letter before every value if these are names."
-        )
+        raise InputError(f"{column} holds numbers but '{texts[codes[row]]}' in row {row}; correct it.")
 
 
 def _are_numbers(texts: list[str]) -> npt.NDArray[np.bool_]:
@@ -272,22 +235,16 @@ def numbers(values: "pd.Series[Any]", source: str, remedy: str = "give a number"
     else:
         codes, texts = as_texts(values)
         parsed = np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), np.float64)
-        wrong = np.isnan(parsed) & (np.array(texts, dtype=object) != MISSING)
-        if wrong.any():
-            row = int(np.argmax(wrong[codes]))
+        row = first((np.isnan(parsed) & (np.array(texts, dtype=object) != MISSING))[codes])
+        if row is not None:
             raise InputError(f"{column} holds '{texts[codes[row]]}' in row {row}; {remedy}.")
         found = parsed[codes]
-    if np.isnan(found).any():
-        row = int(np.argmax(np.isnan(found)))
-        raise InputError(f"{column} has no number in row {row}; fill it in or remove that row.")
     with np.errstate(over="ignore"):
         narrow = found.astype(np.float32)
-    if not np.isfinite(narrow).all():
-        row = int(np.argmin(np.isfinite(narrow)))
-        raise InputError(
-            f"{column} is {found[row]:g} in row {row}, which float32 cannot hold; correct it or remove that "
-            "row."
-        )
+    row = first(~np.isfinite(narrow))
+    if row is not None:
+        cell = "has no number" if np.isnan(found[row]) else f"is {found[row]:g}, too large for float32,"
+        raise InputError(f"{column} {cell} in row {row}; correct it or remove that row.")
     return narrow
 
 
