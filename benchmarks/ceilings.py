@@ -24,9 +24,7 @@ MATRIX_SIDE = {"cuda": 8192, "cpu": 1536}
 QUICK_COPY_BYTES, QUICK_MATRIX_SIDE = 2**22, 256  # on a CPU; a GPU is quick anyway
 PRECISION = {"cuda": "bfloat16", "cpu": "float32"}  # what the engine computes in on such a device
 VALUE_BYTES = {"bfloat16": 2, "float32": 4}
-OPTIMISER_BYTES = (
-    28  # Adam, per parameter and step: reads weight, gradient and two moments, writes all but one
-)
+OPTIMISER_BYTES = 28  # Adam, per parameter and step: reads weight, gradient, two moments; writes three
 
 
 def measure_ceilings(device: torch.device, threads: int, *, quick: bool = False) -> dict[str, Any]:
@@ -161,14 +159,6 @@ class _Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.training += read + written
 
 
-@dataclass(frozen=True)
-class EpochCost:
-    """What one run and epoch asks of the hardware."""
-
-    operations: float
-    bytes: float
-
-
 def epoch_cost(
     network: NetworkCost,
     networks: int,
@@ -178,16 +168,14 @@ def epoch_cost(
     train_examples: int,
     evaluated_examples: int,
     precision: str,
-) -> EpochCost:
-    """Training of `networks` networks on every training example, and the classifier's evaluation."""
+) -> tuple[int, int]:
+    """Operations and bytes of one epoch: training of `networks` networks, and the classifier's evaluation."""
     width = VALUE_BYTES[precision]
     steps = -(-train_examples // batch_size)
     gathered = (train_examples + evaluated_examples) * pixels * (1 + width)  # a byte read, a value written
     trained = train_examples * networks * network.training_values * width
     evaluated = evaluated_examples * network.evaluation_values * width
     updated = steps * networks * network.parameters * OPTIMISER_BYTES
-    return EpochCost(
-        operations=train_examples * networks * network.training_operations
-        + evaluated_examples * network.forward_operations,
-        bytes=gathered + trained + evaluated + updated,
-    )
+    operations = train_examples * networks * network.training_operations
+    operations += evaluated_examples * network.forward_operations
+    return operations, gathered + trained + evaluated + updated

@@ -232,7 +232,7 @@ class Bench:
 
     def rates(self, work: Workload, seconds: float, runs: int, n: int, evaluated: int) -> Entry:
         """Seconds per run and epoch, and the rates that the counted operations and bytes come to."""
-        cost = epoch_cost(
+        operations, bytes_ = epoch_cost(
             network_cost(work.network, SHAPES[work.data], CLASSES),
             2 if get_method(work.method).needs_predictor else 1,
             pixels=int(np.prod(SHAPES[work.data])),
@@ -243,10 +243,10 @@ class Bench:
         )
         return {
             "seconds": seconds,
-            "tflop_per_s": cost.operations / seconds / 1e12,
-            "gb_per_s": cost.bytes / seconds / 1e9,
-            "operations": cost.operations,
-            "bytes": cost.bytes,
+            "tflop_per_s": operations / seconds / 1e12,
+            "gb_per_s": bytes_ / seconds / 1e9,
+            "operations": operations,
+            "bytes": bytes_,
             "k": runs,
             "n": n,
             "batch": work.batch_size,

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks import documents
 from benchmarks.__main__ import main
-from benchmarks.ceilings import network_cost
+from benchmarks.ceilings import epoch_cost, network_cost
 from benchmarks.peers import area_under_margin, fold_splits, loss, margin, normalized_margin, self_confidence
 from benchmarks.problems import MADE, Problem, load_problem
 from benchmarks.results import RESULTS, compare, detection_table, print_results, read_results
@@ -59,6 +59,14 @@ def test_a_tiny_audit_of_scale() -> None:
     assert row["rows"] == 2000
     assert row["peak_memory_mib"] > 0
     assert 0 <= row["auroc"] <= 1
+
+
+def test_the_fast_path_is_compared_with_the_plain_one() -> None:
+    command = ["precision", "--data", "digits", "--seeds", "2", "--epochs", "1", "--device", "cpu"]
+    assert main([*command, "--out", "precision.json"]) == 0
+    rows = json.loads(Path("precision.json").read_text("utf-8"))["rows"]
+    assert len(rows) == 9
+    assert all(len(row["test_accuracy"]) == 2 for row in rows)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -118,7 +126,10 @@ def test_epochs_end_with_their_last_row() -> None:
 def test_the_operations_of_a_network() -> None:
     cost = network_cost("mnist-cnn", (1, 28, 28), 10)
     assert cost.parameters == 217_738
-    assert cost.training_operations == pytest.approx(7.3e6, rel=0.01)
+    examples = {"train_examples": 48_000, "evaluated_examples": 22_000}
+    found = epoch_cost(cost, 2, pixels=784, batch_size=256, precision="bfloat16", **examples)
+    row = json.loads((RESULTS / "bench-h200.json").read_text("utf-8"))["rows"][0]
+    assert found == (row["operations"], row["bytes"])
 
 
 def test_scores_of_peers() -> None:
