@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,21 +14,20 @@ import typer
 
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
 from noiselimit.cli.options import (
+    Compute,
     Config,
-    DataDir,
-    Download,
     Json,
     Quiet,
-    compute_options,
-    path_option,
+    Source,
+    field_options,
     plan_options,
-    reading_options,
     several,
     with_options,
 )
-from noiselimit.cli.tables import plain_table, print_all
+from noiselimit.cli.tables import add_row, plain_table, print_all
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
+from noiselimit.fields import option
 from noiselimit.files import file_lock, read_small_text
 from noiselimit.runs.spec import grid
 
@@ -38,13 +37,32 @@ if TYPE_CHECKING:
     from noiselimit.audit.issues import Audit
     from noiselimit.data.examples import DataSet
 
-LONGEST_NAME = 40
+
+@dataclass(frozen=True)
+class Task:
+    """What an audit does with the data, and where its results go."""
+
+    out: Path | None = option(
+        None, "Folder to write.", metavar="FOLDER", shown="audit- and the name of the data"
+    )
+    many_classes: bool = option(False, "Accept fewer than ten examples per class.")
+    fast: bool = option(False, "Train one β and one seed: half the time, slightly less accurate.")
+    expect_noise: float | None = option(None, "Flag this share of the labels, the worst.", metavar="SHARE")
+    budget: int | None = option(None, "Flag the N worst labels: as many as you can review.", metavar="N")
+    min_quality: float | None = option(None, "Flag every label of lower quality, in [0, 1].", metavar="Q")
+    write: Path | None = option(
+        None, "Write a cleaned copy as well; of pictures, a CSV of paths.", metavar="FILE"
+    )
+    fix: str | None = option(
+        None, "What the copy does with flagged rows: drop or relabel.", metavar="NAME", shown="drop"
+    )
+    overwrite: bool = option(False, "Replace an older audit and an older cleaned copy.")
+    noise: str | None = option(None, "For experiments: first add noise such as uniform:0.2.", metavar="NAME")
 
 
 @with_options(
-    reading=reading_options(),
     plan=plan_options(),
-    compute=compute_options("device", "threads", "kernels", "graphs", "checkpoints"),
+    compute=field_options(Compute, "device", "threads", "kernels", "graphs", "checkpoints"),
 )
 def audit(
     data: Annotated[
@@ -54,43 +72,11 @@ def audit(
             help="Class folders of pictures; a .csv, .tsv, .parquet or .npz file; or a named data set.",
         ),
     ],
-    *,
-    out: Annotated[
-        Path | None, path_option("FOLDER", "Folder to write. [default: audit- and the name of the data]")
-    ] = None,
+    task: Task,
     reading: Reading,
-    data_dir: DataDir = None,
-    download: Download = False,
-    many_classes: Annotated[
-        bool, typer.Option("--many-classes", help="Accept fewer than ten examples per class.")
-    ] = False,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Train one β and one seed: half the time, slightly less accurate.")
-    ] = False,
-    expect_noise: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Flag this share of the labels, the worst.")
-    ] = None,
-    budget: Annotated[
-        int | None, typer.Option(metavar="N", help="Flag the N worst labels: as many as you can review.")
-    ] = None,
-    min_quality: Annotated[
-        float | None, typer.Option(metavar="Q", help="Flag every label of lower quality, in [0, 1].")
-    ] = None,
-    write: Annotated[
-        Path | None, path_option("FILE", "Write a cleaned copy as well; of pictures, a CSV of paths.")
-    ] = None,
-    fix: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What the copy does with flagged rows: drop (default) or relabel."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an older audit and an older cleaned copy.")
-    ] = False,
-    noise: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For experiments: first add noise such as uniform:0.2.")
-    ] = None,
+    source: Source,
     plan: dict[str, str],
-    compute: dict[str, Any],
+    compute: Compute,
     config: Config = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -103,31 +89,27 @@ def audit(
     from noiselimit.audit.fit import audit_data
     from noiselimit.audit.issues import FlagRule
     from noiselimit.audit.summary import make_summary, save_audit, summary_sentences
-    from noiselimit.cli.progress import print_notes, training_progress
+    from noiselimit.cli.progress import training_progress
 
-    folder = default_folder(data) if out is None else out
-    settings = make_plan(fast, plan)
-    rule = FlagRule(expect_noise, budget, min_quality)
+    folder = task.out or default_folder(data)
+    settings = make_plan(task.fast, plan)
+    rule = FlagRule(task.expect_noise, task.budget, task.min_quality)
     asked = " ".join(
         f"--{name.replace('_', '-')} {value:.15g}" for name, value in vars(rule).items() if value is not None
     )
-    check_options(data, reading.label, noise, write, fix, compute)
-    check_paths(data, folder, write, overwrite=overwrite)
+    check_options(data, task, reading, compute)
+    check_paths(data, folder, task.write, overwrite=task.overwrite)
+    how = {**vars(compute), "many_classes": task.many_classes}
+    del how["threads_per_block"]
     with unfinished_folder(folder) as unfinished:
-        examined = _load(data, data_dir, download, quiet, reading)
-        if noise is not None:
-            examined = _with_noise(examined, noise, settings.seeds[0])
-        how = {"many_classes": many_classes, "out": unfinished, **compute}
-        examined = _checked(examined, many_classes)
-        print_notes(examined.notes)
+        examined = _load(data, task, reading, source, settings.seeds[0], quiet)
         with training_progress(quiet) as progress:
-            found, fitted = audit_data(examined, settings, rule, progress=progress, **how)
-        written = save_audit(folder, found, fitted, examined, asked, overwrite=overwrite)
+            found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
+        written = save_audit(folder, found, fitted, examined, asked, overwrite=task.overwrite)
         answer = make_summary(found, fitted, examined)
         cleaned = None
         try:  # whatever happens to the copy, the result is printed
-            if write is not None:
-                cleaned = _write_copy(Path(data), write, fix, found, examined, reading.label, overwrite)
+            cleaned = _write_copy(data, task, found, examined, reading)
         finally:
             _print_failures(answer)
             if as_json:
@@ -162,31 +144,24 @@ def default_folder(source: str) -> Path:
     return Path(f"audit-{name or 'data'}")
 
 
-def check_options(
-    data: str,
-    label: str | None,
-    noise: str | None,
-    write: Path | None,
-    fix: str | None,
-    compute: Mapping[str, Any],
-) -> None:
+def check_options(data: str, task: Task, reading: Reading, compute: Compute) -> None:
     """Report mistakes before anything large is read."""
     from noiselimit.data.table_file import require_label
     from noiselimit.engine.backend import find_backend, find_device
     from noiselimit.engine.checkpoints import parse_interval
     from noiselimit.noise import parse_noise
 
-    if noise is not None:
-        parse_noise(noise)
-        if write is not None:
+    if task.noise is not None:
+        parse_noise(task.noise)
+        if task.write is not None:
             raise InputError("--noise adds label errors that --write would copy: leave out one of them.")
-    if fix is not None and fix not in ("drop", "relabel"):
-        raise unknown("fix", fix, ("drop", "relabel"))
-    if fix is not None and write is None:
-        raise InputError(f"--fix {fix} needs a file for the cleaned copy: add --write FILE.")
-    require_label(Path(data), label)
-    find_backend(compute["kernels"], compute["graphs"], find_device(compute["device"]))
-    parse_interval(compute["checkpoints"])
+    if task.fix is not None and task.fix not in ("drop", "relabel"):
+        raise unknown("fix", task.fix, ("drop", "relabel"))
+    if task.fix is not None and task.write is None:
+        raise InputError(f"--fix {task.fix} needs a file for the cleaned copy: add --write FILE.")
+    require_label(Path(data), reading.label)
+    find_backend(compute.kernels, compute.graphs, find_device(compute.device))
+    parse_interval(compute.checkpoints)
 
 
 def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) -> None:
@@ -251,44 +226,36 @@ def _has_progress(unfinished: Path) -> bool:
     return any(each["failure"] is None for each in metrics)
 
 
-def _load(data: str, data_dir: Path | None, download: bool, quiet: bool, reading: Reading) -> "DataSet":
+def _load(data: str, task: Task, reading: Reading, source: Source, seed: int, quiet: bool) -> "DataSet":
+    """The training part, with the noise that a run of this seed would add."""
+    from noiselimit.audit.diagnostics import check_data
     from noiselimit.audit.summary import training_part
-    from noiselimit.cli.progress import download_progress
-    from noiselimit.data.catalogue import load_data
-
-    reading = replace(reading, keep_unlabelled=True)
-    return training_part(load_data(data, data_dir, download, download_progress(quiet), reading))
-
-
-def _with_noise(data: "DataSet", noise: str, seed: int) -> "DataSet":
-    """Add the noise that a run with this seed would add."""
+    from noiselimit.cli.progress import print_notes
     from noiselimit.noise import parse_noise
 
-    note = f"{data.name}: noise {noise} was added to the labels (seed {seed})."
-    return replace(data, examples=parse_noise(noise).apply(data.examples, seed), notes=(*data.notes, note))
-
-
-def _checked(data: "DataSet", many_classes: bool) -> "DataSet":
-    from noiselimit.audit.diagnostics import check_data
-
-    return check_data(data, many_classes=many_classes)
+    examined = training_part(source.load(data, replace(reading, keep_unlabelled=True), quiet))
+    if task.noise is not None:
+        note = f"{examined.name}: noise {task.noise} was added to the labels (seed {seed})."
+        noisy = parse_noise(task.noise).apply(examined.examples, seed)
+        examined = replace(examined, examples=noisy, notes=(*examined.notes, note))
+    examined = check_data(examined, many_classes=task.many_classes)
+    print_notes(examined.notes)
+    return examined
 
 
 def _write_copy(
-    source: Path,
-    target: Path,
-    fix: str | None,
-    audit: "Audit",
-    data: "DataSet",
-    label: str | None,
-    overwrite: bool,
-) -> dict[str, Any]:
-    """Write the cleaned copy; return its path and what happened to the rows."""
+    data: str, task: Task, audit: "Audit", examined: "DataSet", reading: Reading
+) -> dict[str, Any] | None:
+    """Write the cleaned copy, if there is to be one; return its path and what happened to the rows."""
     from noiselimit.audit.fixes import Fix, write_cleaned
 
-    how: Fix = "relabel" if fix == "relabel" else "drop"
-    done = write_cleaned(source, target, audit, how, data=data, label=label, overwrite=overwrite)
-    return {"file": str(target), "fix": how, **vars(done)}
+    if task.write is None:
+        return None
+    fix: Fix = "relabel" if task.fix == "relabel" else "drop"
+    done = write_cleaned(
+        Path(data), task.write, audit, fix, data=examined, label=reading.label, overwrite=task.overwrite
+    )
+    return {"file": str(task.write), "fix": fix, **vars(done)}
 
 
 def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
@@ -298,8 +265,11 @@ def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
     print()
     print_all(Text("Review these labels first", style="bold"), _worst_table(answer["worst"]))
     if answer["confusions"]:
+        table = plain_table("given", "probably", "labels, about", left=2)
+        for each in answer["confusions"]:
+            add_row(table, each["given_label"], each["right_label"], f"{each['labels']:,.0f}")
         print()
-        print_all(Text("Frequent confusions", style="bold"), _confusion_table(answer["confusions"]))
+        print_all(Text("Frequent confusions", style="bold"), table)
     print()
 
 
@@ -318,45 +288,16 @@ def _print_failures(answer: Mapping[str, Any]) -> None:
 
 
 def _worst_table(rows: Sequence[Mapping[str, Any]]) -> "Table":
-    from rich.text import Text
-
     paths = any("path" in row for row in rows)
     mixed = len({row["is_label_issue"] for row in rows}) > 1
-    table = plain_table("picture" if paths else "row", left=int(paths))
-    for name in ("given", "suggested"):
-        table.add_column(name)
-    table.add_column("quality", justify="right")
-    if mixed:
-        table.add_column("")
+    table = plain_table("picture" if paths else "row", "given", "suggested", "quality", "", left=3)
     for row in rows:
-        table.add_row(
-            Text(_printable(str(row.get("path", row["row"])))),
-            *(Text(_short(row[name])) for name in ("given_label", "suggested_label")),
-            format_quality(row["label_quality"]),
-            *(["flagged" if row["is_label_issue"] else ""] if mixed else []),
-        )
-    return table
-
-
-def _confusion_table(found: Sequence[Mapping[str, Any]]) -> "Table":
-    from rich.text import Text
-
-    table = plain_table("given", "probably", "labels, about", left=2)
-    for one in found:
-        names = (Text(_short(one[name])) for name in ("given_label", "right_label"))
-        table.add_row(*names, f"{one['labels']:,.0f}")
+        labels = row["given_label"], row["suggested_label"], format_quality(row["label_quality"])
+        flagged = "flagged" if mixed and row["is_label_issue"] else ""
+        add_row(table, str(row.get("path", row["row"])), *labels, flagged)
     return table
 
 
 def format_quality(value: float) -> str:
     """0.123; with an exponent if that would be 0.000, because the worst labels differ there only."""
     return f"{value:.3f}" if value >= 0.0005 or value == 0 else f"{value:.0e}"
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-
-
-def _short(name: str) -> str:
-    text = _printable(name)
-    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noiselimit.cli.options import Json, Quiet, compute_options, path_option, several, with_options
+from noiselimit.cli.options import Compute, Json, Quiet, field_options, path_option, several, with_options
 
 if TYPE_CHECKING:
     from noiselimit.runs.run import Run
@@ -49,14 +49,14 @@ def run_demo(
     return runs
 
 
-@with_options(compute=compute_options("device"))
+@with_options(compute=field_options(Compute, "device"))
 def demo(
     *,
     out: Annotated[
         Path, path_option("FOLDER", "Folder for run folders, summary.json and report.html.")
     ] = Path("demo"),
     seed: Annotated[str, typer.Option(metavar="N,...", help="Seed, or several: 0,1,2.")] = "0",
-    compute: dict[str, Any],
+    compute: Compute,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +69,7 @@ def demo(
     from noiselimit.report.runs import summary
 
     with training_progress(quiet) as progress:
-        runs = run_demo(out, several("seed", seed), progress=progress, **compute)
+        runs = run_demo(out, several("seed", seed), device=compute.device, progress=progress)
     if as_json:
         print(json.dumps(summary(runs), indent=2))
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noiselimit.cli.options import DataDir, Download, Json, reading_options, several, with_options
+from noiselimit.cli.options import Json, Source, field_options, several, with_options
 from noiselimit.cli.tables import NONE, fits, percent, plain_table, print_all
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
@@ -23,7 +23,7 @@ RIGHT, WRONG = (15, 108, 171), (196, 80, 11)  # colours of kept and changed labe
 SMALLEST = 0.0005  # smaller rates would be printed as 0.0
 
 
-@with_options(reading=reading_options("label", "clean_label", "ignore", "resize", "skip_bad_images"))
+@with_options(reading=field_options(Reading, "label", "clean_label", "ignore", "resize", "skip_bad_images"))
 def noise(
     *,
     noise: Annotated[
@@ -40,8 +40,7 @@ def noise(
         typer.Option(metavar="K", help="Instead of data: a number of classes, or their names with commas."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the run whose noise to see.")] = 0,
-    data_dir: DataDir = None,
-    download: Download = False,
+    source: Source,
     reading: Reading,
     as_json: Json = False,
 ) -> None:
@@ -50,8 +49,7 @@ def noise(
     Prints which labels become which, the share of wrong labels, and H(y|x): the bits of a label that the
     input does not determine. Nothing is trained. The same seed in noiselimit train gives the same labels.
     """
-    from noiselimit.cli.progress import download_progress, print_notes
-    from noiselimit.data.catalogue import load_data
+    from noiselimit.cli.progress import print_notes
     from noiselimit.noise import parse_noise, preview, preview_classes
 
     if (data is None) == (classes is None):
@@ -67,7 +65,7 @@ def noise(
         place = f"{len(class_names)} classes"
         found = {text: preview_classes(class_names, each) for text, each in noises.items()}
     else:
-        data_set = load_data(data, data_dir, download, download_progress(), reading)
+        data_set = source.load(data, reading)
         print_notes(data_set.notes)
         place = f"{data_set.name}, seed {seed}"
         found = {text: preview(data_set.examples, each, seed) for text, each in noises.items()}

@@ -3,11 +3,11 @@
 import csv
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -18,6 +18,9 @@ from noiselimit.errors import InputError
 from noiselimit.fields import option
 from noiselimit.methods import METHODS
 from noiselimit.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from noiselimit.data.examples import DataSet
 
 
 def parse_path(text: str | Path) -> Path:
@@ -32,13 +35,6 @@ def path_option(metavar: str, help: str) -> Any:
     return typer.Option(metavar=metavar, help=help, parser=parse_path)
 
 
-DataDir = Annotated[
-    Path | None,
-    path_option(
-        "FOLDER", "Folder that holds data sets such as mnist. [default: the variable NOISELIMIT_DATA]"
-    ),
-]
-Download = Annotated[bool, typer.Option("--download", help="Download the data set if it is missing.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress on stderr.")]
 Config = Annotated[
@@ -52,6 +48,23 @@ Config = Annotated[
     ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where named data sets come from."""
+
+    data_dir: Path | None = option(
+        None, "Folder of data sets such as mnist.", metavar="FOLDER", shown="the variable NOISELIMIT_DATA"
+    )
+    download: bool = option(False, "Download the data set if it is missing.")
+
+    def load(self, data: str, reading: Reading, quiet: bool = False) -> "DataSet":
+        """Load the data, downloaded if that was asked for."""
+        from noiselimit.cli.progress import download_progress
+        from noiselimit.data.catalogue import load_data
+
+        return load_data(data, self.data_dir, self.download, download_progress(quiet), reading)
 
 
 @dataclass(frozen=True)
@@ -77,25 +90,27 @@ class Options:
     """Options that together give one argument of a command."""
 
     parameters: list[inspect.Parameter]
-    build: Callable[[dict[str, Any]], Any]
-    """Parameter name → value, as typer gives them, to the argument."""
+    build: Callable[..., Any]
+    """Makes the argument from the values of the options."""
 
 
 def with_options(**groups: Options) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replace each argument that `groups` names by the options of its group."""
+    """Replace arguments that `groups` names, and those of a dataclass type, by their options."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        own = inspect.signature(command).parameters.values()
+        found = {each.name: field_options(each.annotation) for each in own if is_dataclass(each.annotation)}
+        found.update(groups)
         parameters: list[inspect.Parameter] = []
-        for parameter in inspect.signature(command).parameters.values():
-            group = groups.get(parameter.name)
-            own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-            parameters += own if group is None else group.parameters
+        for each in own:
+            typed = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+            parameters += found[each.name].parameters if each.name in found else typed
 
         @wraps(command)
         def call(**typed: Any) -> Any:
             built = {
-                name: group.build({each.name: typed.pop(each.name) for each in group.parameters})
-                for name, group in groups.items()
+                name: group.build(**{each.name: typed.pop(each.name) for each in group.parameters})
+                for name, group in found.items()
             }
             return command(**typed, **built)
 
@@ -104,6 +119,24 @@ def with_options(**groups: Options) -> Callable[[Callable[..., Any]], Callable[.
         return call
 
     return decorate
+
+
+def field_options(cls: Any, *names: str) -> Options:
+    """Return the options of a dataclass, or those named only. Fields without a help text have none."""
+    hints = get_type_hints(cls)
+    parameters, lists = [], []
+    for each in fields(cls):
+        if "help" in each.metadata and (not names or each.name in names):
+            kind, default = hints[each.name], each.default
+            if isinstance(default, tuple):  # typed with commas
+                lists.append(each.name)
+                kind, default = str | None, None
+            parameters.append(_parameter(each.name, kind, default, **each.metadata))
+
+    def build(**typed: Any) -> Any:
+        return cls(**{**typed, **{name: columns(f"--{name}", typed[name]) for name in lists}})
+
+    return Options(parameters, build)
 
 
 def run_options() -> Options:
@@ -119,43 +152,21 @@ def run_options() -> Options:
         elif "help" in each.metadata:
             is_number = "whole" in each.metadata or "below" in each.metadata
             parameters.append(_text_option(each, "N,..." if is_number else "NAME,..."))
-    return Options(
-        parameters,
-        lambda typed: {name: several(name, text) for name, text in typed.items() if text is not None},
-    )
+
+    def build(**typed: str | None) -> dict[str, list[str]]:
+        return {name: several(name, text) for name, text in typed.items() if text is not None}
+
+    return Options(parameters, build)
 
 
 def plan_options() -> Options:
     """Return the options of an audit's plan; they build a dictionary of what was typed."""
     parameters = [_text_option(each, "NAME") for each in fields(AuditPlan) if "help" in each.metadata]
-    return Options(parameters, lambda typed: {name: text for name, text in typed.items() if text is not None})
 
+    def build(**typed: str | None) -> dict[str, str]:
+        return {name: text for name, text in typed.items() if text is not None}
 
-def reading_options(*names: str) -> Options:
-    """Return the options of `Reading`, or those named only; they build a `Reading`."""
-
-    def build(typed: dict[str, Any]) -> Reading:
-        ignored = {"ignore": columns("--ignore", typed["ignore"])} if "ignore" in typed else {}
-        return Reading(**{**typed, **ignored})
-
-    return Options(_field_options(Reading, names), build)
-
-
-def compute_options(*names: str) -> Options:
-    """Return the options of `Compute`, or those named only; they build keyword arguments of `train`."""
-    return Options(_field_options(Compute, names), dict)
-
-
-def _field_options(cls: type, names: Collection[str]) -> list[inspect.Parameter]:
-    """One option per field with a help text, of the field's type."""
-    hints = get_type_hints(cls)
-    found = []
-    for each in fields(cls):
-        if "help" in each.metadata and (not names or each.name in names):
-            listed = isinstance(each.default, tuple)  # typed with commas
-            kind, default = (str | None, None) if listed else (hints[each.name], each.default)
-            found.append(_parameter(each.name, kind, default, **each.metadata))
-    return found
+    return Options(parameters, build)
 
 
 def _text_option(each: "Field[Any]", metavar: str) -> inspect.Parameter:
@@ -186,7 +197,8 @@ def _parameter(
     name: str, kind: Any, default: Any, help: str, metavar: str | None = None, shown: str = "", **other: Any
 ) -> inspect.Parameter:
     text = f"{help} [default: {shown}]" if shown else help
-    info = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
+    parser = parse_path if kind in (Path, Path | None) else None
+    info = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text, parser=parser)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
     )

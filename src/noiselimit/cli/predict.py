@@ -7,19 +7,18 @@ from typing import Annotated
 import typer
 
 from noiselimit.cli.options import (
-    DataDir,
-    Download,
     Json,
     RunFolder,
+    Source,
+    field_options,
     path_option,
-    reading_options,
     with_options,
 )
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 
 
-@with_options(reading=reading_options("resize", "skip_bad_images"))
+@with_options(reading=field_options(Reading, "resize", "skip_bad_images"))
 def predict(
     run: RunFolder,
     data: Annotated[
@@ -32,8 +31,7 @@ def predict(
     *,
     out: Annotated[Path, path_option("FILE", "File to write: .csv or .parquet.")] = Path("predictions.csv"),
     test: Annotated[bool, typer.Option("--test", help="Predict the data set's own test part.")] = False,
-    data_dir: DataDir = None,
-    download: Download = False,
+    source: Source,
     reading: Reading,
     trust: Annotated[
         bool, typer.Option("--trust", help="Import the network that the run names by dotted path.")
@@ -57,8 +55,8 @@ def predict(
     loaded = load_run(run, trusted=trust)
     given = load_unlabelled(
         data,
-        data_dir,
-        download,
+        source.data_dir,
+        source.download,
         download_progress(),
         test=test,
         table=loaded.data.table,

@@ -23,6 +23,7 @@ NUMBERS = (  # headers narrow enough for a terminal of 80 columns
     "gap\nROC\nAUC",
 )
 NONE = "–"
+LONGEST = 60  # letters of a cell
 
 
 def output_console(width: int | None = UNLIMITED) -> "Console":
@@ -64,6 +65,14 @@ def plain_table(*columns: str, left: int = 0, header: bool = True) -> "Table":
     for place, name in enumerate(columns):
         table.add_column(Text(name), justify="left" if place < left else "right")
     return table
+
+
+def add_row(table: "Table", *cells: str) -> None:
+    """Add a row of text from data, on one line."""
+    from rich.text import Text
+
+    printable = ("".join(letter if letter.isprintable() else "\ufffd" for letter in cell) for cell in cells)
+    table.add_row(*(Text(cell if len(cell) <= LONGEST else f"{cell[:LONGEST]}…") for cell in printable))
 
 
 def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:

@@ -10,15 +10,13 @@ import typer
 
 from noiselimit.cli.errors import refuse_two_files
 from noiselimit.cli.options import (
+    Compute,
     Config,
-    DataDir,
-    Download,
     Json,
     Quiet,
-    compute_options,
+    Source,
     parse_path,
     path_option,
-    reading_options,
     run_options,
     several,
     with_options,
@@ -101,36 +99,39 @@ class _OptionsFile:
         return {"format": FORMAT, "folder": str(Path.cwd()), "options": saved}
 
 
-@with_options(reading=reading_options(), choices=run_options(), compute=compute_options())
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        metavar="DATA",
+        help="digits, mnist, cifar10, cifar100, cifar10n, clothing1m; a folder of pictures or in idx format; "
+        "a .csv, .parquet or .npz file.",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        parser=parse_path,
+        callback=read_resume,
+        is_eager=True,
+        help="The --out folder of an interrupted training: continue it with its options.",
+    ),
+]
+
+
+@with_options(choices=run_options())
 def train(
     context: typer.Context,
     *,
-    data: Annotated[
-        str,
-        typer.Option(
-            "--data",
-            metavar="DATA",
-            help="digits, mnist, cifar10, cifar100, cifar10n, clothing1m; a folder of pictures or in idx "
-            "format; a .csv, .parquet or .npz file.",
-        ),
-    ],
-    data_dir: DataDir = None,
-    download: Download = False,
+    data: Data,
+    source: Source,
     reading: Reading,
     choices: dict[str, Any],
     out: Annotated[Path, path_option("FOLDER", "Folder for the run folders.")] = Path("runs"),
-    compute: dict[str, Any],
+    compute: Compute,
     config: Config = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            parser=parse_path,
-            callback=read_resume,
-            is_eager=True,
-            help="The --out folder of an interrupted training: continue it with its options.",
-        ),
-    ] = None,
+    resume: Resume = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -140,8 +141,7 @@ def train(
     folder. Runs that exist are not trained again, and runs that fit together train as one cohort. A star
     marks the setting with the best validation accuracy.
     """
-    from noiselimit.cli.progress import download_progress, print_notes, training_progress
-    from noiselimit.data.catalogue import load_data
+    from noiselimit.cli.progress import print_notes, training_progress
     from noiselimit.engine.checkpoints import parse_interval
     from noiselimit.files import folder_lock
     from noiselimit.report.html import write_report
@@ -150,16 +150,16 @@ def train(
     from noiselimit.training import train as train_runs
 
     # Mistakes in options are reported before anything large is read.
-    parse_interval(compute["checkpoints"])
+    parse_interval(compute.checkpoints)
     refuse_idle(grid(**choices), choices)
-    data_set = load_data(data, data_dir, download, download_progress(quiet), reading)
+    data_set = source.load(data, reading, quiet)
     print_notes(data_set.notes)
     specs = grid(**{**data_set.defaults, **choices})
     with folder_lock(out):
         before = {spec.parent.name for spec in out.glob("*/spec.json")}
         with training_progress(quiet) as show:
             progress = _OptionsFile(out / FILE, context.params, show)
-            runs = train_runs(specs, data_set, out=out, progress=progress, **compute)
+            runs = train_runs(specs, data_set, out=out, progress=progress, **vars(compute))
         (out / FILE).unlink(missing_ok=True)
         runs = list({run.spec.hash: run for run in runs}.values())  # some settings do not act in every method
         write_report(out / "report.html", make_report(f"Runs on {data_set.name}", runs, data_set))
