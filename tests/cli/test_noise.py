@@ -71,27 +71,12 @@ def test_where_clean_labels_are_not_known_none_is_called_wrong(command, table):
     assert found["counts"] == [[20, 0, 0], [0, 20, 0], [0, 0, 20]]
 
 
-def test_several_noises_one_after_another(command):
-    out = command("noise", "--classes", "2", "--noise", "uniform:0.5, symmetric:0.5").out
-    titles = [line for line in out.splitlines() if line.endswith("on 2 classes")]
-    assert titles == ["uniform:0.5 on 2 classes", "symmetric:0.5 on 2 classes"]
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("H(y|x)")] == ["1.000", "0.811"]
-
-
 def test_classes_by_name(command):
     out = command("noise", "--classes", CIFAR10, "--noise", "pair:0.4").out
     rows = table_of(out)
     assert rows["cat"] == ["·", "·", "·", "60.0", "·", "40.0", "·", "·", "·", "·", "40.0"]
     assert rows["dog"][-1] == "0.0"
     assert "wrong labels  16.0 %, if classes are equally frequent" in out
-
-
-def test_of_many_classes_the_largest_changes(command):
-    pairs = ";".join(f"{number}>{number + 1}:{number / 100}" for number in range(90))
-    out = command("noise", "--classes", "100", "--noise", f"pair:{pairs}").out
-    lines = out.splitlines()
-    assert lines[2].split() == ["89", "→", "90", "89.0"]
-    assert len([line for line in lines if "→" in line]) == 20
 
 
 def test_given_labels_are_said_to_give_an_estimate(command, table):
@@ -124,19 +109,6 @@ def test_the_table_fits_the_terminal(monkeypatch, capsys, width, head):
     print_preview("title", preview_classes(CIFAR10.split(","), parse_noise("uniform:0.4")))
     heads = capsys.readouterr().out.splitlines()[2].split()
     assert head in heads if head else "→" in heads
-
-
-def test_a_terminal_sees_shades(monkeypatch, capsys):
-    from rich.console import Console
-
-    monkeypatch.setattr(
-        "noiselimit.cli.tables.output_console",
-        lambda width=1000: Console(width=1000, force_terminal=True, color_system="truecolor"),
-    )
-    print_preview("title", preview_classes(["a", "b"], parse_noise("uniform:0.25")))
-    out = capsys.readouterr().out
-    assert "48;2;226;168;133m" in out  # half way from white, since shades go by the root
-    assert out.count("48;2;") == 4
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,6 @@ def test_a_folder_of_runs_as_a_table(command, runs):
     assert all(line == line.rstrip() for line in answer.out.splitlines())
 
 
-def test_several_runs_as_a_table(command, runs):
-    some = sorted(runs.glob("limit-l*"))
-    answer = command("show", *some)
-    assert [line.split()[-1] for line in answer.out.splitlines()[-2:]] == [str(path) for path in some]
-
-
 def test_json(command, runs):
     shown = json.loads(command("show", runs, "--json").out)
     assert [run["spec"]["method"] for run in shown] == ["ce", "limit-l", "limit-l"]
