@@ -23,7 +23,7 @@ NUMBERS = (  # headers narrow enough for a terminal of 80 columns
     "gap\nROC\nAUC",
 )
 NONE = "–"
-LONGEST = 60  # letters of a cell
+LONGEST = 100  # letters of a cell
 
 
 def output_console(width: int | None = UNLIMITED) -> "Console":
