@@ -221,7 +221,7 @@ class Block:
         return failures
 
     def _totals(self, most: int | None = None) -> EpochTotals:
-        """The epoch's totals. With dropout the hits are counted anew, in at most `most` batches."""
+        """The epoch's totals. With dropout, hits are counted again, in at most `most` batches."""
         if not self.networks.uses_dropout:
             return self.epoch.totals
         return recount_hits(self.epoch.totals, self.networks, self.data, self._check_stop, most)
@@ -321,11 +321,11 @@ class Block:
         """Do each kind of evaluation once to measure memory. The block cannot train after that."""
         self._validate(show=self.callback is not None)
         self._totals(most=2)  # one batch is in memory while the next is made
-        everybody = range(len(self.specs))
-        data = self.data.of_rows(everybody)
+        rows = range(len(self.specs))
+        data = self.data.of_rows(rows)
         largest = max((part for part in (data.train, data.validation, data.test) if part), key=len)
-        self.networks.save_best(everybody)
-        self.networks.probabilities(next(data.batches(largest)).inputs, everybody, best=True)
+        self.networks.save_best(rows)
+        self.networks.probabilities(next(data.batches(largest)).inputs, rows, best=True)
 
 
 def _failure(bad_step: int, steps: int, epoch: int) -> str:

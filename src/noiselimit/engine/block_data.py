@@ -24,7 +24,7 @@ Bounds = Sequence[tuple[int, int]]
 """(start, stop) of every batch."""
 
 DeviceInputs = Mapping[str, Tensor | PictureStream]
-"""The inputs of a data set's parts: 'examples' and, if there are such, 'validation' and 'test'."""
+"""The inputs of a data set's parts: 'examples' and, if they exist, 'validation' and 'test'."""
 
 
 def evaluation_batch(input_shape: Sequence[int], most: int = EVALUATION_BATCH) -> int:

@@ -17,7 +17,7 @@ EAGER_STEPS = 2
 class GraphedStep:
     """Calls `step(size)`; from the third step on by replaying a CUDA graph, if `record` is set and it works.
 
-    A graph holds addresses, so the step must read its inputs from tensors that stay, and write to such.
+    A graph holds addresses, so the step must read and write tensors that stay.
     """
 
     def __init__(self, step: Callable[[int], None], *, record: bool, must_fit: bool = True) -> None:
@@ -50,7 +50,7 @@ class GraphedStep:
         try:
             graph = torch.cuda.CUDAGraph()
             pool = next(iter(self._graphs.values())).pool() if self._graphs else None
-            # On the stream of the steps before: autograd remembers where a weight was first used.
+            # On the stream of the earlier steps: autograd remembers the stream of a weight's first use.
             stream = torch.cuda.current_stream()
             with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 self._step(size)

@@ -39,7 +39,7 @@ def accuracy_and_loss(
 def recount_hits(
     totals: EpochTotals, networks: NetworkPair, data: BlockData, on_batch: OnBatch, most: int | None = None
 ) -> EpochTotals:
-    """The epoch's totals, with hits counted anew on the training part in evaluation mode.
+    """The epoch's totals, with hits counted again on the training part in evaluation mode.
 
     With dropout, a network misses labels in training that it knows, and would seem to have memorised little.
     The tensors of `totals`, to which a CUDA graph adds, are not changed. `most` limits the batches.

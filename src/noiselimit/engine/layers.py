@@ -51,7 +51,7 @@ def fused_norm(
     )
 
 
-Twins = Mapping[type[nn.Module], Callable[..., nn.Module]]
+Replacements = Mapping[type[nn.Module], Callable[..., nn.Module]]
 """Type of a layer → function that makes its replacement."""
 
 
@@ -81,7 +81,7 @@ class FollowingConv2d(nn.Module):
         return functional.conv2d(x, self.weight.to(x.dtype), None, self.stride, self.padding)
 
 
-class BatchNormTwin(nn.Module):
+class BatchNormLayer(nn.Module):
     """The parameters and statistics of a batch-norm layer."""
 
     def __init__(self, layer: nn.BatchNorm1d | nn.BatchNorm2d) -> None:
@@ -96,13 +96,14 @@ class BatchNormTwin(nn.Module):
         self.num_batches_tracked: Tensor
 
 
-class FusedBatchNorm2d(BatchNormTwin):
+class FusedBatchNorm2d(BatchNormLayer):
     """Batch-norm, shortcut and ReLU of [B, channels, H, W] in one pass."""
 
     def forward(self, x: Tensor, shortcut: Tensor | None = None, relu: bool = False) -> Tensor:
         batch, channels, height, width = x.shape
-        beside = None if shortcut is None else _channels_last(shortcut)
-        out = fused_norm(self, _channels_last(x), training=self.training, shortcut=beside, relu=relu)
+        if shortcut is not None:
+            shortcut = _channels_last(shortcut)
+        out = fused_norm(self, _channels_last(x), training=self.training, shortcut=shortcut, relu=relu)
         return out.view(batch, height, width, channels).permute(0, 3, 1, 2)
 
 
@@ -111,16 +112,18 @@ def _channels_last(x: Tensor) -> Tensor:
     return x.permute(0, 2, 3, 1).reshape(1, -1, x.shape[1])
 
 
-FOLLOWING_LAYERS: Twins = {nn.Linear: FollowingLinear, nn.Conv2d: FollowingConv2d}
-FUSED_LAYERS: Twins = {**FOLLOWING_LAYERS, nn.BatchNorm2d: FusedBatchNorm2d}
+FOLLOWING_LAYERS: Replacements = {nn.Linear: FollowingLinear, nn.Conv2d: FollowingConv2d}
+FUSED_LAYERS: Replacements = {**FOLLOWING_LAYERS, nn.BatchNorm2d: FusedBatchNorm2d}
 
 
-def replaced(module: nn.Module, twins: Twins) -> nn.Module:
-    """Replace every layer that has a twin, in place; names stay."""
+def replace_layers(module: nn.Module, replacements: Replacements) -> nn.Module:
+    """Replace every layer that has a replacement, in place; names stay."""
     for name, child in list(module.named_children()):
-        twin = twins.get(type(child))
-        if twin or not getattr(child, "is_twin", False):
-            setattr(module, name, twin(child) if twin else replaced(child, twins))
+        make = replacements.get(type(child))
+        if make is not None:
+            setattr(module, name, make(child))
+        elif not isinstance(child, FusedConvolutions):
+            replace_layers(child, replacements)
     return module
 
 
@@ -170,7 +173,7 @@ class StackedConv2d(nn.Module):
         return out.view(rows, batch, height, width, -1).movedim(-1, 2)
 
 
-class StackedBatchNorm(BatchNormTwin):
+class StackedBatchNorm(BatchNormLayer):
     """Batch-norm of [K, B, features] or [K, B, channels, H, W], for each row and channel."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -192,7 +195,7 @@ class StackedBatchNorm(BatchNormTwin):
         self.running_var.lerp_(variance * (count / (count - 1)), self.momentum)
 
 
-STACKED_LAYERS: Twins = {
+STACKED_LAYERS: Replacements = {
     nn.Linear: StackedLinear,
     nn.Conv2d: StackedConv2d,
     nn.BatchNorm1d: StackedBatchNorm,
@@ -206,8 +209,6 @@ STACKED_LAYERS: Twins = {
 
 class FusedConvolutions(nn.Module):
     """Convolution, batch-norm and ReLU, repeated, then flattened: [K, B, C, H, W] → [K, B, features]."""
-
-    is_twin = True
 
     def __init__(self, sequence: nn.Sequential) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ from noiselimit.engine.layers import (
     STACKED_LAYERS,
     FusedConvolutions,
     is_fusible,
-    replaced,
+    replace_layers,
 )
 
 Result = TypeVar("Result")
@@ -85,7 +85,7 @@ def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
     module, dtype = copy.deepcopy(module), arithmetic.dtype
     ours = _all_ours(module)
     if ours and arithmetic != PLAIN:
-        module = replaced(module, FUSED_LAYERS if arithmetic.fused else FOLLOWING_LAYERS)
+        module = replace_layers(module, FUSED_LAYERS if arithmetic.fused else FOLLOWING_LAYERS)
     call = _quick_call(module) if ours else partial(_call_foreign, module, dtype)
 
     def forward(
@@ -159,7 +159,7 @@ def _aligned(row: Tensor) -> Tensor:
 
 def stacked(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
     """Call stacked layers with all rows at once."""
-    module = _stacked_twin(copy.deepcopy(module), fused=arithmetic.fused)
+    module = _stack_layers(copy.deepcopy(module), fused=arithmetic.fused)
     call = _quick_call(module)
 
     def forward(
@@ -171,13 +171,13 @@ def stacked(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
     return forward
 
 
-def _stacked_twin(module: nn.Module, *, fused: bool) -> nn.Module:
+def _stack_layers(module: nn.Module, *, fused: bool) -> nn.Module:
     """Replace all layers, in place."""
     if fused:
         for name, child in list(module.named_children()):
             if is_fusible(child):
                 setattr(module, name, FusedConvolutions(child))  # type: ignore[arg-type]
-    return replaced(module, STACKED_LAYERS)
+    return replace_layers(module, STACKED_LAYERS)
 
 
 LARGEST_STACKED = 2_000_000

@@ -72,8 +72,8 @@ class NetworkPair:
 
     def finite(self) -> Tensor:
         """bool [K]: whether all weights of the row are finite."""
-        everybody = torch.cat([stack.finite() for stack in self.stacks])
-        finite, predictors = torch.split(everybody, [self.classifiers, self.predictors])
+        all_finite = torch.cat([stack.finite() for stack in self.stacks])
+        finite, predictors = torch.split(all_finite, [self.classifiers, self.predictors])
         return torch.cat([finite[: self.predictors] & predictors, finite[self.predictors :]])
 
     def save_best(self, rows: Sequence[int]) -> None:

@@ -15,7 +15,7 @@ OnEpoch = Callable[[int, Record], None]
 """(row, the epoch's record)."""
 
 
-class Stopped(Exception):  # noqa: N818  # not an error: the caller asked for it
+class Stopped(Exception):  # noqa: N818  # not an error
     """Training ended because `stop` returned True. Finished runs and checkpoints are kept."""
 
 

@@ -1,0 +1,52 @@
+"""A block trains with kernels as it trains without."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from noiselimit.data.examples import DataSet
+from noiselimit.engine import pair
+from noiselimit.engine.backend import Backend
+from noiselimit.engine.callbacks import make_averages
+from noiselimit.engine.cohort import CohortTrainer
+from noiselimit.engine.layouts import looped, stacked
+from noiselimit.engine.preparation import prepare_all
+from noiselimit.engine.results import RunResult
+from noiselimit.runs.binding import bind
+from noiselimit.runs.spec import grid
+
+
+@pytest.mark.parametrize(("layout", "optimiser"), [(stacked, "adam"), (looped, "sgd")])
+def test_training_with_kernels(
+    tiny_images: DataSet, device: torch.device, monkeypatch: pytest.MonkeyPatch, layout: Any, optimiser: str
+) -> None:
+    monkeypatch.setattr(pair, "layout_for", lambda module, _, arithmetic: layout(module, arithmetic))
+    settings = {"network": "small-cnn", "augmentation": "flip-crop", "batch_size": 6, "noise": "uniform:0.4"}
+    specs = grid(method=["limit-l", "ce"], epochs=1, optimiser=optimiser, train_size=12, **settings)
+    specs = [bind(spec, tiny_images, "float32") for spec in specs]
+
+    def trained(backend: Backend) -> dict[int, RunResult]:
+        results: dict[int, RunResult] = {}
+        CohortTrainer(
+            specs,
+            prepare_all(specs, tiny_images),
+            [None, None],
+            tiny_images,
+            device,
+            threads=1,
+            threads_per_block=1,
+            backend=backend,
+            on_epoch=lambda row, record: None,
+            on_result=lambda result: results.update({result.row: result}),
+            callback=make_averages,
+        ).train()
+        return results
+
+    plain, fused = trained(Backend()), trained(Backend(kernels=True))
+    for row in range(2):
+        for name, expected in plain[row].history[0].items():
+            near = None if expected is None else pytest.approx(expected, rel=1e-3)
+            assert fused[row].history[0][name] == near, name
+        ours, theirs = (results[row].callback_result["train"].classifier for results in (fused, plain))
+        torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
