@@ -1,3 +1,7 @@
+"""`LimitLoss`: gradients, gap, noise and bad input."""
+
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -55,26 +59,24 @@ def test_it_drops_into_an_ordinary_training_loop() -> None:
     assert gap[:60].mean() > gap[60:].mean() + 0.5
 
 
-def test_bad_arguments_get_a_sentence() -> None:
-    a, r, y = logits_pair()
-    criterion = LimitLoss()
-    with pytest.raises(InputError, match="give both as"):
-        criterion(a, y, r[:3])
-    with pytest.raises(InputError, match="one whole-number label per row"):
-        criterion(a, y[:3], r)
-    with pytest.raises(InputError, match="one whole-number label per row"):
-        criterion(a, y.float(), r)
-    for unfit in (-1, 4, -100):
-        with pytest.raises(InputError, match=f"target in row 2 is {unfit}: labels go from 0 to 3"):
-            criterion(a, torch.where(torch.arange(6) == 2, unfit, y), r)
-    with pytest.raises(InputError, match="target has type list: give a torch tensor"):
-        criterion(a, y.tolist(), r)
-    with pytest.raises(InputError, match="the batch is empty"):
-        criterion(a[:0], y[:0], r[:0])
-    with pytest.raises(InputError, match="beta is -1"):
-        LimitLoss(beta=-1)
-    with pytest.raises(InputError, match="sigma is 'x'"):
-        LimitLoss(sigma="x")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="did you mean 'laplace'"):
-        LimitLoss(distribution="laplase")
-    assert "beta=10" in repr(criterion)
+A, R, Y = (tensor.detach() for tensor in logits_pair())
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: LimitLoss()(A, Y, R[:3]), "aux_logits"),
+        (lambda: LimitLoss()(A, Y[:3], R), "target"),
+        (lambda: LimitLoss()(A, Y.float(), R), "target"),
+        (lambda: LimitLoss()(A, torch.where(torch.arange(6) == 2, -1, Y), R), "row 2 is -1"),
+        (lambda: LimitLoss()(A, torch.where(torch.arange(6) == 2, 4, Y), R), "row 2 is 4"),
+        (lambda: LimitLoss()(A, Y.tolist(), R), "list"),
+        (lambda: LimitLoss()(A[:0], Y[:0], R[:0]), "empty"),
+        (lambda: LimitLoss(beta=-1), "beta is -1"),
+        (lambda: LimitLoss(sigma="x"), "sigma is 'x'"),  # type: ignore[arg-type]
+        (lambda: LimitLoss(distribution="laplase"), "'laplace'"),
+    ],
+)
+def test_bad_input(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()

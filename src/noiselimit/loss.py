@@ -1,4 +1,4 @@
-"""LIMIT as a criterion for anybody's own training loop."""
+"""LIMIT as a loss for your own training loop."""
 
 import torch
 from torch import Tensor, nn
@@ -11,13 +11,19 @@ _VARIANTS = {"laplace": "limit-l", "gaussian": "limit-g"}
 
 
 class LimitLoss(nn.Module):
-    """`loss, gap = criterion(logits, target, aux_logits)`, to be used instead of cross-entropy.
+    """The LIMIT loss for your own training loop, instead of cross-entropy.
 
-    `logits` [B, C] come from the classifier, `aux_logits` [B, C] from a second network, the predictor, on the
-    same inputs; `target` [B] holds the given labels. Back-propagating the loss trains both: the classifier by
-    predicted gradients only, the predictor by the labels. The larger `beta`, the less the predictor can pass
-    on about single labels; `sigma` > 0 adds noise to the predicted gradient (the paper's +S). `gap` [B] in
-    [0, √2] tells how far each label is from what the predictor expects: large for wrong labels.
+    `loss, gap = criterion(logits, target, aux_logits)`. Back-propagating the loss trains both networks: the
+    classifier by predicted gradients only, the predictor by the labels.
+
+    Parameters
+    ----------
+    beta : float
+        Weight of the gradient penalty. The larger it is, the less the predictor tells about single labels.
+    distribution : {"laplace", "gaussian"}
+        LIMIT-L or LIMIT-G.
+    sigma : float
+        Standard deviation of noise added to the predicted gradient (the paper's +S).
     """
 
     def __init__(self, beta: float = 10.0, distribution: str = "laplace", sigma: float = 0.0) -> None:
@@ -29,13 +35,30 @@ class LimitLoss(nn.Module):
         self.distribution = distribution
 
     def forward(self, logits: Tensor, target: Tensor, aux_logits: Tensor) -> tuple[Tensor, Tensor]:
-        """([] loss, [B] gap without gradient)."""
+        """Compute the loss of a batch.
+
+        Parameters
+        ----------
+        logits : Tensor [B, C]
+            From the classifier.
+        target : Tensor [B]
+            Given labels.
+        aux_logits : Tensor [B, C]
+            From a second network, the predictor, on the same inputs.
+
+        Returns
+        -------
+        loss : Tensor []
+        gap : Tensor [B]
+            Distance of each label from the predictor's expectation, in [0, √2], without gradient; large for
+            wrong labels.
+        """
         _check(logits, target, aux_logits)
         method = get_method(_VARIANTS[self.distribution] + ("+s" if self.sigma else ""))
         hyper = {name: logits.new_tensor([getattr(self, name)]) for name in method.hyper}
         batch = Batch(
             logits=logits[None],
-            features=logits[None],  # LIMIT does not look at them
+            features=logits[None],  # LIMIT does not use them
             labels=target[None],
             predictor_logits=aux_logits[None],
             draws=self._draws(logits),
@@ -43,7 +66,7 @@ class LimitLoss(nn.Module):
         return method.loss(batch, hyper)[0], gap(aux_logits.detach(), target)
 
     def _draws(self, logits: Tensor) -> Tensor | None:
-        """Fresh draws [1, B, C], keyed by torch's own generator so that `torch.manual_seed` governs them."""
+        """New draws [1, B, C], controlled by `torch.manual_seed`."""
         if not self.sigma:
             return None
         key = torch.randint(2**62, (1,)).to(logits.device)
@@ -52,7 +75,7 @@ class LimitLoss(nn.Module):
         return DRAWS[self.distribution](key, step, shape).to(logits.dtype)
 
     def extra_repr(self) -> str:
-        """What `print(criterion)` shows."""
+        """Shown by `print(criterion)`."""
         return f"beta={self.beta:g}, distribution='{self.distribution}', sigma={self.sigma:g}"
 
 
@@ -67,13 +90,13 @@ def _check(logits: Tensor, target: Tensor, aux_logits: Tensor) -> None:
         )
     if target.shape != logits.shape[:1] or target.is_floating_point() or target.dtype == torch.bool:
         raise InputError(
-            f"target has shape {list(target.shape)} and type {target.dtype}: give one whole-number label "
+            f"target has shape {list(target.shape)} and type {target.dtype}: give one integer label "
             f"per row of the logits, [{logits.shape[0]}]."
         )
     if not len(target):
         raise InputError("the batch is empty: give at least one example.")
     if target.device.type != "cpu" or torch.compiler.is_compiling():
-        # Indexing checks on the device by itself; asking for the answer here would wait for it at every step.
+        # Indexing checks on the device; a check here would wait for the device at every step.
         logits.detach().gather(-1, target.unsqueeze(-1))
         return
     unfit = (target < 0) | (target >= logits.shape[1])

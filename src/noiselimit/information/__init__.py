@@ -1,7 +1,7 @@
-"""The paper's theory as functions of numbers and NumPy arrays, for anyone's own training.
+"""The paper's theory as functions of numbers and NumPy arrays.
 
-Amounts of information are in bits unless `unit="nats"` is said. Arguments broadcast against each other;
-numbers give a number, arrays an array. `information` per example is I(w;Y|X)/n, in total I(w;Y|X).
+Amounts of information are in bits unless `unit="nats"` is given. Arguments broadcast against each other;
+numbers give a number, arrays an array. Information per example is I(w;Y|X)/n, in total it is I(w;Y|X).
 """
 
 from noiselimit.information.bounds import (

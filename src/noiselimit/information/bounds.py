@@ -1,4 +1,4 @@
-"""Theorem 2.2 (Xu and Raginsky): the gap between training and test loss from the information in weights."""
+"""Bounds of the paper: training error, gradient capacity and generalisation (Theorems 2.1 and 2.2)."""
 
 import math
 from dataclasses import dataclass
@@ -21,37 +21,62 @@ from noiselimit.information.entropy import (
     whole_numbers,
 )
 
-HALVINGS = 64  # to 5e-20 of the interval: even where H(r) is steepest less than 1e-16 nats remain
+HALVINGS = 64  # bisection to 5e-20 of the interval
 ROUNDING = 1e-9  # by how much, relatively, an entropy may exceed log k
 
 
 def least_error(noise_entropy: Any, information: Any, classes: Any, *, unit: Unit = "bits") -> Numbers:
-    """The smallest expected training error r₀ that Theorem 2.1 allows.
+    """The smallest expected training error that Theorem 2.1 allows.
 
-    noise_entropy: H(y|x); information: I(w;Y|X)/n, per example; classes: k.
-    Tight for uniform noise of p < (k − 1)/k without information, where r₀ = p (Remark 3); for k = 2 it solves
-    H(r) = H(y|x) − I (Remark 2). Loose for other noise. Vacuous, r₀ = 0, where I ≥ H(y|x).
+    Tight for uniform noise of p < (k − 1)/k without information, where it is p (Remark 3). Loose for other
+    noise. Vacuous, 0, if the information is at least the noise entropy.
+
+    Parameters
+    ----------
+    noise_entropy : float or array
+        H(y|x) per label.
+    information : float or array
+        I(w;Y|X)/n per label.
+    classes : int or array
+        Number of classes k.
+    unit : {"bits", "nats"}
+
+    Returns
+    -------
+    float or array
     """
     entropy, labels = _entropy_and_classes(noise_entropy, classes, unit)
     known = to_nats(numbers("information", information), unit)
     entropy, known, labels = broadcast(noise_entropy=entropy, information=known, classes=labels)
     left = np.maximum(entropy - known, 0)
-    # The left side of the inequality rises up to r = (k − 1)/k, where it is log k.
+    # The left side of the inequality rises until r = (k − 1)/k, where it is log k.
     low, high = np.zeros_like(left), (labels - 1) / labels
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         too_small = _most_uncertainty(middle, labels) < left
         low, high = np.where(too_small, middle, low), np.where(too_small, high, middle)
-    return plain(low)  # the lower end, so that rounding never claims an error that need not be
+    return plain(low)  # the lower end, so that rounding never claims too large an error
 
 
 def least_information(noise_entropy: Any, error: Any, classes: Any, *, unit: Unit = "bits") -> Numbers:
-    """The least information per label that an expected training error implies: Theorem 2.1 read backwards.
+    """The least information per label that a training error implies: Theorem 2.1 read backwards.
 
-    max(0, H(y|x) − r log(k − 1) − H(r)) ≤ I(w;Y|X)/n, with noise_entropy H(y|x), error r and classes k.
-    The error is that on the given, noisy labels. Vacuous, 0, where the error is what predicting without
-    memory allows; an error near 1 implies information too, because somebody who is always wrong knows what
-    to avoid.
+    max(0, H(y|x) − r log(k − 1) − H(r)) ≤ I(w;Y|X)/n. Vacuous, 0, if predicting without memory allows the
+    error. An error near 1 implies information, too: you must know a label to always miss it.
+
+    Parameters
+    ----------
+    noise_entropy : float or array
+        H(y|x) per label.
+    error : float or array
+        Expected error r on the given, noisy training labels.
+    classes : int or array
+        Number of classes k.
+    unit : {"bits", "nats"}
+
+    Returns
+    -------
+    float or array
     """
     entropy, labels = _entropy_and_classes(noise_entropy, classes, unit)
     rate = numbers("error", error, at_most=1)
@@ -60,12 +85,12 @@ def least_information(noise_entropy: Any, error: Any, classes: Any, *, unit: Uni
 
 
 def _most_uncertainty(rate: Array, classes: Array) -> Array:
-    """r log(k − 1) + H(r) in nats: the most that may be unknown of a label guessed with this error rate."""
+    """r log(k − 1) + H(r) in nats: the most entropy that a label guessed with this error rate can have."""
     return rate * np.log(classes - 1) + binary_nats(rate)
 
 
 def _entropy_and_classes(noise_entropy: Any, classes: Any, unit: Unit) -> tuple[Array, Array]:
-    """Both checked, the entropy in nats and at most log k."""
+    """Both in a common shape, the entropy in nats and at most log k."""
     given = numbers("noise_entropy", noise_entropy)
     labels = whole_numbers("classes", classes, at_least=2)
     given, labels = broadcast(noise_entropy=given, classes=labels)
@@ -81,22 +106,22 @@ def _entropy_and_classes(noise_entropy: Any, classes: Any, unit: Unit) -> tuple[
 
 
 Distribution = Literal["gaussian", "laplace"]
-# By how much, per component, the entropy of noise of this variance falls short of a Gaussian's, in nats.
+# Entropy of a Gaussian minus that of this noise with the same variance, per component in nats.
 SHORTFALL = {"gaussian": 0.0, "laplace": 0.5 * math.log(math.pi / math.e)}
 
 
 @dataclass(frozen=True)
 class TrainingCapacity:
-    """What the gradients of a training can tell of its labels, next to what there is to tell."""
+    """How much the gradients of a training can tell about its labels."""
 
     gradients: float
-    """The sum of the gradients' capacities: an upper bound on I(w;Y|X)."""
+    """Sum of the gradient capacities: an upper bound on I(w;Y|X)."""
     labels: float
-    """n·H(y|x), which I(w;Y|X) cannot exceed either."""
+    """n·H(y|x), another upper bound."""
 
     @property
     def vacuous(self) -> bool:
-        """Whether the gradients could have told every label."""
+        """Whether the gradients could have told every label, so that the bound says nothing."""
         return self.gradients >= self.labels
 
 
@@ -108,17 +133,25 @@ def gradient_capacity(
     *,
     unit: Unit = "bits",
 ) -> Numbers:
-    """An upper bound on I(g;Y|X, earlier gradients) for one gradient g = μ + ε in d dimensions.
+    """Upper bound on I(g;Y|X, earlier gradients) for one noisy gradient g = μ + ε.
 
-    mean_square_norm: L² with E‖μ‖² ≤ L²; dimension: d; sigma: the standard deviation of each component of ε,
-    which is independent of the rest (so a Laplace scale is σ/√2, as in the +S methods).
-    For LIMIT's gradient of one example with respect to the logits d = k. Its components sum to 0, which
-    allows d = k − 1 under Gaussian noise, a little tighter.
+    (d/2) log(1 + L²/(dσ²)) for Gaussian noise, (d/2) log(π/e) more for Laplace noise. The paper claims the
+    first for both, but Laplace noise has less entropy than Gaussian noise of the same variance.
 
-    Gaussian noise: (d/2) log(1 + L²/(dσ²)), reached by a Gaussian μ. Laplace noise: (d/2) log(π/e) more. The
-    paper claims the first for both, but its proof subtracts the noise's entropy, and Laplace noise has less
-    than Gaussian noise of that variance. Vacuous for one label where it exceeds H(y|x); for Laplace noise it
-    does not vanish with L either.
+    Parameters
+    ----------
+    mean_square_norm : float or array
+        L² with E‖μ‖² ≤ L².
+    dimension : int or array
+        Dimension d. For LIMIT's gradient with respect to the logits it is k, or k − 1 under Gaussian noise.
+    sigma : float or array
+        Standard deviation of each component of ε. The Laplace scale is σ/√2.
+    distribution : {"gaussian", "laplace"}
+    unit : {"bits", "nats"}
+
+    Returns
+    -------
+    float or array
     """
     if distribution not in SHORTFALL:
         raise unknown("distribution", distribution, SHORTFALL)
@@ -127,7 +160,7 @@ def gradient_capacity(
         dimension=whole_numbers("dimension", dimension, at_least=1),
         sigma=positive("sigma", sigma),
     )
-    with np.errstate(over="ignore"):  # noise of next to nothing: infinite capacity, as it should be
+    with np.errstate(over="ignore"):  # tiny noise: infinite capacity
         nats = d / 2 * np.log1p(square / d / deviation / deviation) + d * SHORTFALL[distribution]
     return plain(from_nats(nats, unit))
 
@@ -142,13 +175,26 @@ def training_capacity(
     noise_entropy: float,
     unit: Unit = "bits",
 ) -> TrainingCapacity:
-    """I(w;Y|X) ≤ Σ_t I(g_t;Y|X, g_<t) (eq. chain-rule), each term bounded by `gradient_capacity`.
+    """Upper bound on I(w;Y|X) for a whole training: the sum of `gradient_capacity` over all gradients.
 
-    mean_square_norms: [T], for each pass over the n examples the mean of ‖μ‖² over them, where each example
-    gave one noisy gradient of its own; the logarithm is concave, so the mean bounds their sum. dimension and
-    sigma: numbers or [T]. noise_entropy: H(y|x) per label.
-    Assumes that labels reach the weights through these gradients alone: the start, the order of the batches
-    and the regularisation know nothing of them. Vacuous, and says so, where it is n·H(y|x) or more.
+    Assumes that labels reach the weights only through these gradients.
+
+    Parameters
+    ----------
+    mean_square_norms : array [T]
+        For each pass over the examples, the mean of ‖μ‖² over one noisy gradient per example.
+    dimension, sigma : int, float or array [T]
+        See `gradient_capacity`.
+    distribution : {"gaussian", "laplace"}
+    examples : int
+        Number of examples n.
+    noise_entropy : float
+        H(y|x) per label.
+    unit : {"bits", "nats"}
+
+    Returns
+    -------
+    TrainingCapacity
     """
     capacities = gradient_capacity(mean_square_norms, dimension, sigma, distribution, unit=unit)
     count = float(whole_numbers("examples", examples, at_least=1))
@@ -164,14 +210,24 @@ def generalisation_gap(
     *,
     unit: Unit = "bits",
 ) -> Numbers:
-    """√(2σ² I(w;S)/n) ≥ |E[test loss − training loss]| with I(w;S) = I(w;X) + I(w;Y|X).
+    """Bound √(2σ² I(w;S)/n) on the expected difference of test and training loss (Theorem 2.2).
 
-    input_information: I(w;X) and label_information: I(w;Y|X), of the whole training set, not per example;
-    examples: n, i.i.d.; sigma: the loss of every fixed w is σ-sub-Gaussian under the data. A loss in an
-    interval of length b has σ = b/2, so 1/2 is right for the rate of errors; cross-entropy has no bound.
-    In expectation over data and trainings. Vacuous where it exceeds the range of the loss, for the rate of
-    errors from 2 nats (2.9 bits) per example on; then it is returned all the same. Memorised noise alone, at
-    H(y|x) per label, keeps it above √(2σ² H(y|x)) however many examples there are.
+    I(w;S) = I(w;X) + I(w;Y|X). Vacuous if it exceeds the range of the loss: for error rates, from 2 nats (2.9
+    bits) per example.
+
+    Parameters
+    ----------
+    input_information, label_information : float or array
+        I(w;X) and I(w;Y|X) of the whole training set, not per example.
+    examples : int or array
+        Number n of i.i.d. examples.
+    sigma : float or array
+        The loss is σ-sub-Gaussian. A loss in an interval of length b has σ = b/2: 1/2 for error rates.
+    unit : {"bits", "nats"}
+
+    Returns
+    -------
+    float or array
     """
     inputs, labels, n, deviation = broadcast(
         input_information=numbers("input_information", input_information),

@@ -1,8 +1,7 @@
-"""A meter that tells, in bits, how much label noise a training has memorised at least.
+"""A meter for your training loop: how much label noise was memorised, in bits per label.
 
-Theorem 2.1 read backwards: whoever makes few errors on noisy labels must know them, and the input does not
-tell them. The theorem speaks of expectations over data and trainings; of one run the bits are what its
-training error implies if this run is typical.
+It reads Theorem 2.1 backwards: a model that makes few errors on noisy labels must have memorised them. The
+theorem holds in expectation; for one run, the bits are what its training error implies if it is typical.
 """
 
 import math
@@ -16,7 +15,7 @@ from noiselimit.errors import InputError
 from noiselimit.information import least_information, uniform_noise_entropy
 
 Source = Literal["noise", "predictor"]
-"""Where H(y|x) is from: a noise model that is known, or the predictor's own uncertainty, an estimate."""
+"""Where H(y|x) comes from: a known noise model, or the predictor's uncertainty, an estimate."""
 
 
 @dataclass(frozen=True)
@@ -24,40 +23,46 @@ class Memorised:
     """What the meter reads."""
 
     bits: float | None
-    """Per label, at least, if this run is typical; None where nothing tells the noise's entropy."""
+    """Memorised bits per label, at least; None if the noise entropy is unknown."""
     error: float
     """Share of the given labels that the classifier missed."""
     noise_entropy: float | None
     """H(y|x) in bits per label: how much there is to memorise."""
     source: Source | None
-    """Where the noise entropy is from."""
+    """Where the noise entropy comes from."""
     wrong_fitted: float | None
-    """Share of the wrong labels that the classifier reproduced; None where they are not known."""
+    """Share of the wrong labels that the classifier reproduced; None if unknown."""
 
 
 def implied_bits(error: float, noise_entropy: float | None, classes: int) -> float | None:
-    """Bits per label that a training error on noisy labels implies, or None where H(y|x) is not known."""
+    """Bits per label that a training error implies; None if the noise entropy is unknown."""
     return None if noise_entropy is None else float(least_information(noise_entropy, error, classes))
 
 
 def predictor_bits(predictor_logits: Tensor) -> Tensor:
-    """float64 [...]: entropy in bits of softmax(r), [..., C]: how unsure the predictor is of each label."""
+    """Entropy in bits of softmax(logits [..., C]), float64 [...]."""
     log_probabilities = predictor_logits.to(torch.float64).log_softmax(-1)
     return -(log_probabilities.exp() * log_probabilities).sum(-1) / math.log(2)
 
 
 def estimated_entropy(mean_bits: float, classes: int) -> float:
-    """The predictor's mean uncertainty as an estimate of H(y|x); rounding must not lead past log₂ k."""
+    """The predictor's mean uncertainty as an estimate of H(y|x), at most log₂ k."""
     return min(mean_bits, math.log2(classes))
 
 
 class MemorisationMeter:
-    """Counts in anybody's training loop: `update` after every batch, `read` after every epoch.
+    """Measure memorised label noise: call `update` after every batch and `read` after every epoch.
 
-    Where the noise is known, give its entropy in bits per label (`noiselimit.information` computes it) or,
-    for uniform noise, its rate. Else give the predictor's logits to `update`: its uncertainty then estimates
-    it. That of an untrained predictor is too high, so that its bits are learning rather than memory; one that
-    has memorised labels is too sure, and its bits too few.
+    If the noise is unknown, pass the predictor's logits to `update`; its uncertainty then estimates the noise
+    entropy. The estimate is too high for an untrained predictor and too low for one that memorised labels.
+
+    Parameters
+    ----------
+    classes : int
+    noise_entropy : float, optional
+        H(y|x) in bits per label, if known. `noiselimit.information` computes it.
+    noise_rate : float, optional
+        Rate of uniform noise, instead of `noise_entropy`.
     """
 
     def __init__(
@@ -67,15 +72,14 @@ class MemorisationMeter:
             raise InputError("noise_entropy and noise_rate are both given: give one of them.")
         if noise_rate is not None:
             noise_entropy = float(uniform_noise_entropy(noise_rate, classes))
-        implied_bits(0.0, noise_entropy or 0.0, classes)  # says if they are not possible
+        implied_bits(0.0, noise_entropy or 0.0, classes)  # raises if the values are impossible
         self.classes = classes
         self.noise_entropy = noise_entropy
         self._reset()
 
     def _reset(self) -> None:
-        self._sums: dict[str, Any] = dict.fromkeys(
-            ("seen", "missed", "wrong", "fitted", "unsure", "judged"), 0
-        )
+        names = ("seen", "missed", "wrong", "fitted", "entropy", "predicted")
+        self._sums: dict[str, Any] = dict.fromkeys(names, 0)
 
     @torch.no_grad()
     def update(
@@ -86,9 +90,16 @@ class MemorisationMeter:
         wrong: Tensor | None = None,
         predictor_logits: Tensor | None = None,
     ) -> None:
-        """Count a batch: logits [B, C], given labels [B]; which of them are wrong, bool [B], where known.
+        """Count a batch, without waiting for the device.
 
-        Nothing waits for the device here; only `read` does.
+        Parameters
+        ----------
+        logits : Tensor [B, C]
+        labels : Tensor [B]
+            The given labels.
+        wrong : bool Tensor [B], optional
+            Which labels are wrong, if known.
+        predictor_logits : Tensor [B, C], optional
         """
         if labels.dim() != 1:
             raise InputError(
@@ -111,24 +122,25 @@ class MemorisationMeter:
             sums["wrong"] = sums["wrong"] + wrong.sum()
             sums["fitted"] = sums["fitted"] + (hit & wrong).sum()
         if predictor_logits is not None:
-            sums["judged"] += len(labels)
-            sums["unsure"] = sums["unsure"] + predictor_bits(predictor_logits).sum()
+            sums["predicted"] += len(labels)
+            sums["entropy"] = sums["entropy"] + predictor_bits(predictor_logits).sum()
 
     def read(self) -> Memorised:
-        """What was counted since the last reading."""
+        """Return the result since the last reading, and start again."""
         sums = {name: float(value) for name, value in self._sums.items()}
         self._reset()
         if not sums["seen"]:
             raise InputError("the meter has seen no labels: call update(logits, labels) before read().")
-        entropy, source = self.noise_entropy, None if self.noise_entropy is None else "noise"
-        if entropy is None and sums["judged"]:
-            entropy = estimated_entropy(sums["unsure"] / sums["judged"], self.classes)
+        entropy = self.noise_entropy
+        source: Source | None = None if entropy is None else "noise"
+        if entropy is None and sums["predicted"]:
+            entropy = estimated_entropy(sums["entropy"] / sums["predicted"], self.classes)
             source = "predictor"
         error = sums["missed"] / sums["seen"]
         return Memorised(
             bits=implied_bits(error, entropy, self.classes),
             error=error,
             noise_entropy=entropy,
-            source=source,  # type: ignore[arg-type]
+            source=source,
             wrong_fitted=sums["fitted"] / sums["wrong"] if sums["wrong"] else None,
         )
