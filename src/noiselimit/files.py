@@ -119,15 +119,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def is_leftover(entry: Path, name: str) -> bool:
-    """Whether the entry is a temporary file or folder for a target whose name matches the pattern `name`."""
-    return re.fullmatch(rf"\.(?:{name})\.[a-z0-9_]{{8}}\.tmp", entry.name) is not None
-
-
-def clear_leftovers(parent: Path, name: str = ".+") -> None:
-    """Remove temporary files and folders of killed processes. Hold the folder's lock when you call this."""
+def clear_leftovers(parent: Path, name: str) -> None:
+    """Remove what killed processes left of targets whose names match; call this with the lock held."""
     for entry in parent.glob(".*.tmp"):
-        if is_leftover(entry, name):
+        if re.fullmatch(rf"\.(?:{name})\.[a-z0-9_]{{8}}\.tmp", entry.name):
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             else:

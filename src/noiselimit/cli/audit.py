@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from noiselimit.cli.tables import add_row, plain_table, print_all
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
-from noiselimit.files import file_lock, read_small_text
+from noiselimit.files import clear_leftovers, file_lock, read_small_text
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
@@ -209,6 +210,7 @@ def unfinished_folder(folder: Path) -> Iterator[Path]:
     place = folder.resolve()
     unfinished = place.with_name(f".{place.name}.unfinished")
     with file_lock(place, called=folder, remedy="choose another folder"):
+        clear_leftovers(place.parent, re.escape(place.name))
         try:
             yield unfinished
         except BaseException:
