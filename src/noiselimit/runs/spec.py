@@ -385,6 +385,6 @@ def refuse_idle(specs: Sequence[RunSpec], names: Iterable[str]) -> None:
 
 
 def _values(choice: Any) -> list[Any]:
-    """The choice as a list; an array is a list of Python numbers."""
-    values = choice.tolist() if hasattr(choice, "tolist") else choice
+    """The choice as a list; an array is a list of Python numbers, a matrix one value."""
+    values = choice.tolist() if getattr(choice, "ndim", 2) < 2 else choice
     return list(values) if isinstance(values, list | tuple | range) else [values]
