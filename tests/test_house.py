@@ -1,4 +1,4 @@
-"""The architecture: who may import whom, what stays free of torch, and how long a function may be."""
+"""The architecture: who may import whom, what stays free of torch, how long functions and files may be."""
 
 import ast
 import subprocess
@@ -27,7 +27,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MOST_LINES = 60
+MOST_LINES, MOST_LINES_IN_A_FILE = 60, 450
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -65,6 +65,11 @@ def test_functions_are_short() -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert [(name, lines) for name, lines in functions if lines > MOST_LINES] == []
+
+
+def test_files_are_chapters() -> None:
+    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in FILES}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES_IN_A_FILE} == {}
 
 
 def test_theory_data_and_the_command_line_start_without_torch() -> None:
