@@ -31,18 +31,10 @@ class EpochTotals:
 
     @classmethod
     def zeros(cls, rows: int, device: torch.device) -> "EpochTotals":
-        def sums(dtype: torch.dtype) -> Tensor:
-            return torch.zeros(rows, dtype=dtype, device=device)
-
-        return cls(
-            loss=sums(torch.float64),
-            correct=sums(torch.int64),
-            wrong=sums(torch.int64),
-            fitted=sums(torch.int64),
-            unsure=sums(torch.float64),
-            square_norm=sums(torch.float64),
-            first_bad=sums(torch.int64) - 1,
-        )
+        real, whole = torch.float64, torch.int64
+        types = (real, whole, whole, whole, real, real)
+        sums = [torch.zeros(rows, dtype=dtype, device=device) for dtype in types]
+        return cls(*sums, first_bad=torch.full((rows,), -1, device=device))
 
     def clear(self) -> None:
         """Start again, in the same tensors."""

@@ -105,15 +105,19 @@ def split_examples(
 def prepare_all(specs: Sequence[RunSpec], data: DataSet) -> list[PreparedRun]:
     """Prepare every spec; specs that differ only in method or hyper-parameters share the result."""
     made: dict[str, PreparedRun] = {}
+    sums = PictureSums.of(data.examples.inputs)
     keys = [dataclasses.replace(problem(spec), seed=spec.seed).key for spec in specs]
     for key, spec in zip(keys, specs, strict=True):
         if key not in made:
-            made[key] = prepare(spec, data)
+            made[key] = prepare(spec, data, sums)
     return [made[key] for key in keys]
 
 
-def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
-    """Split, add noise to all labels but those of the test part, and measure the training inputs."""
+def prepare(spec: RunSpec, data: DataSet, sums: "PictureSums | None" = None) -> PreparedRun:
+    """Split, add noise to all labels but those of the test part, and measure the training inputs.
+
+    `sums` of the pictures save time if many runs are prepared.
+    """
     split = split_examples(
         len(data.examples),
         spec.seed,
@@ -140,7 +144,7 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
     return PreparedRun(
         dataclasses.replace(noisy, labels=labels),
         split,
-        *_standardisation(data, split.train),
+        *_standardisation(data, split.train, sums),
         weights=_weights(data.examples, split.train),
         noise_entropy=None if known is None else float(entropy_of_posteriors(known[split.train])),
     )
@@ -161,8 +165,11 @@ def _weights(examples: Examples, train: Indices) -> Floats | None:
     return np.asarray(weights / weights.mean(), np.float32)
 
 
-def _standardisation(data: DataSet, train: Indices) -> tuple[Floats, Floats]:
+def _standardisation(data: DataSet, train: Indices, sums: "PictureSums | None") -> tuple[Floats, Floats]:
     inputs = data.examples.inputs
+    sums = sums or PictureSums.of(inputs)  # also for a single run: the digits must be the same
+    if sums is not None:
+        return sums.statistics(train)
     if isinstance(inputs, LazyInputs):
         train = train[:DECODED_FOR_STATISTICS]
     mean, std = statistics(inputs, train)
@@ -175,32 +182,51 @@ def _standardisation(data: DataSet, train: Indices) -> tuple[Floats, Floats]:
 def statistics(inputs: Inputs, rows: Indices) -> tuple[Floats, Floats]:
     """Mean and standard deviation over examples (and pixels); 1 for the deviation of a constant.
 
-    In pieces, because a float64 copy of large data would not fit into memory.
+    Two passes, because squares of a large mean would swamp a small deviation, and in pieces, because a
+    float64 copy of large data would not fit into memory.
     """
     axes, shape = ((0, 2, 3), (-1, 1, 1)) if inputs.ndim == 4 else ((0,), (-1,))
     pieces = np.array_split(rows, len(rows) // (64 if isinstance(inputs, LazyInputs) else 4096) + 1)
     count = len(rows) * (math.prod(inputs.shape[2:]) if inputs.ndim == 4 else 1)
-    if inputs.ndim == 4 and inputs.dtype == np.uint8 and not isinstance(inputs, LazyInputs):
-        mean, std = _exact_statistics(inputs, pieces, count)
-    else:  # two passes, because squares of a large mean would swamp a small deviation
-        mean = np.asarray(sum(inputs[piece].sum(axes, dtype=np.float64) for piece in pieces) / count)
-        centre = mean.reshape(shape)
-        with np.errstate(invalid="ignore"):  # a run with infinite inputs fails later, with a message
-            squares = sum(np.square(inputs[piece] - centre).sum(axes) for piece in pieces)
-        std = np.sqrt(np.asarray(squares, np.float64) / count)
-    narrow = std.astype(np.float32).reshape(shape)
-    return mean.astype(np.float32).reshape(shape), np.where(narrow > 0, narrow, np.float32(1))
+    mean = sum(inputs[piece].sum(axes, dtype=np.float64) for piece in pieces) / count
+    centre = np.asarray(mean, np.float64).reshape(shape)
+    with np.errstate(invalid="ignore"):  # a run with infinite inputs fails later, with a message
+        squares = sum(np.square(inputs[piece] - centre).sum(axes) for piece in pieces)
+    std = np.sqrt(np.asarray(squares, np.float64) / count).reshape(shape)
+    return centre.astype(np.float32), _not_zero(std.astype(np.float32))
 
 
-def _exact_statistics(
-    pictures: npt.NDArray[np.uint8], pieces: Sequence[Indices], count: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Of each channel of pictures of bytes, from sums that are whole numbers."""
-    total = squares = np.zeros(pictures.shape[1], np.int64)
-    for piece in pieces:
-        chosen = pictures[piece]
-        total = total + chosen.sum((0, 2, 3), dtype=np.int64)
-        squares = squares + np.square(chosen, dtype=np.uint16).sum((0, 2, 3), dtype=np.int64)
-    sums = list(zip(total.tolist(), squares.tolist(), strict=True))
-    deviations = [math.sqrt((square * count - value**2) / count**2) for value, square in sums]
-    return np.array([value / count for value, _ in sums]), np.array(deviations)
+def _not_zero(std: Floats) -> Floats:
+    return np.where(std > 0, std, np.float32(1))
+
+
+@dataclass(frozen=True, eq=False)
+class PictureSums:
+    """Sums over the pixels of each picture of bytes.
+
+    They are computed once and give the exact statistics of any split, which saves a pass over the data for
+    every seed.
+    """
+
+    values: npt.NDArray[np.int64]  # [n, channels]
+    squares: npt.NDArray[np.int64]  # [n, channels]
+    pixels: int
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "PictureSums | None":
+        """None if the inputs are not pictures of bytes in memory."""
+        if isinstance(inputs, LazyInputs) or inputs.ndim != 4 or inputs.dtype != np.uint8:
+            return None
+        flat = inputs.reshape(*inputs.shape[:2], -1)
+        pieces = np.array_split(flat, len(flat) // 4096 + 1)
+        values = [piece.sum(-1, dtype=np.int64) for piece in pieces]
+        squares = [np.square(piece, dtype=np.uint16).sum(-1, dtype=np.int64) for piece in pieces]
+        return cls(np.concatenate(values), np.concatenate(squares), flat.shape[-1])
+
+    def statistics(self, rows: Indices) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of these pictures, [channels, 1, 1]."""
+        count = len(rows) * self.pixels
+        sums = zip(self.values[rows].sum(0).tolist(), self.squares[rows].sum(0).tolist(), strict=True)
+        found = [(total / count, math.sqrt((square * count - total**2) / count**2)) for total, square in sums]
+        mean, std = np.array(found, np.float32).T.reshape(2, -1, 1, 1)
+        return mean, _not_zero(std)
