@@ -32,9 +32,10 @@ class EpochTotals:
     @classmethod
     def zeros(cls, rows: int, device: torch.device) -> "EpochTotals":
         real, whole = torch.float64, torch.int64
-        types = (real, whole, whole, whole, real, real)
-        sums = [torch.zeros(rows, dtype=dtype, device=device) for dtype in types]
-        return cls(*sums, first_bad=torch.full((rows,), -1, device=device))
+        types = (real, whole, whole, whole, real, real, whole)
+        totals = cls(*(torch.zeros(rows, dtype=dtype, device=device) for dtype in types))
+        totals.first_bad.fill_(-1)
+        return totals
 
     def clear(self) -> None:
         """Start again, in the same tensors."""
