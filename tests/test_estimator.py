@@ -156,12 +156,12 @@ def test_pickles_clones_and_repeats(blobs: DataSet) -> None:
     fitted = quick(epochs=2).fit(pd.DataFrame(inputs, columns=list("abcde")), labels)
     assert list(fitted.feature_names_in_) == list("abcde")
     frame = pd.DataFrame(inputs, columns=list("abcde"))
-    said = fitted.predict_proba(frame)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(frame), said)
+    expected = fitted.predict_proba(frame)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(frame), expected)
     again = clone(fitted).fit(frame, labels)
-    np.testing.assert_array_equal(again.predict_proba(frame), said)
+    np.testing.assert_array_equal(again.predict_proba(frame), expected)
     other = clone(fitted).set_params(random_state=1).fit(frame, labels)
-    assert np.abs(other.predict_proba(frame) - said).max() > 1e-3
+    assert np.abs(other.predict_proba(frame) - expected).max() > 1e-3
 
 
 def test_cores_do_not_change_the_result(blobs: DataSet) -> None:

@@ -130,10 +130,10 @@ def test_fw_takes_a_given_matrix_or_estimates_one(blobs: DataSet) -> None:
 def test_the_estimate_is_made_on_the_training_examples(blobs: DataSet) -> None:
     parent, child = train(grid(method=["ce", "fw"], **SETTINGS), blobs)
     trained = child.outputs.query("part == 'train'")["index"].to_numpy()
-    said = torch.from_numpy(parent.predict_proba(blobs.examples.inputs[trained]))
+    predicted = torch.from_numpy(parent.predict_proba(blobs.examples.inputs[trained]))
     estimate = METHODS["fw"].transition
     assert estimate is not None
-    np.testing.assert_allclose(child.metrics["transition"], estimate(said), atol=1e-4)
+    np.testing.assert_allclose(child.metrics["transition"], estimate(predicted), atol=1e-4)
     held_out = np.setdiff1d(np.arange(151), trained)
     others = torch.from_numpy(parent.predict_proba(blobs.examples.inputs[held_out]))
     assert np.abs(np.array(child.metrics["transition"]) - estimate(others).numpy()).max() > 1e-3

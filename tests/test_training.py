@@ -53,17 +53,17 @@ def test_finished_runs_are_kept_when_training_is_interrupted(blobs: DataSet, tmp
 @pytest.mark.parametrize("asked", [2, 20])  # in the midst of an epoch of 23 steps, and of its evaluation
 def test_a_training_can_be_stopped_at_any_step(blobs: DataSet, tmp_path: Path, asked: int) -> None:
     asks: list[int] = []
-    told: list[Progress] = []
+    updates: list[Progress] = []
 
     def stop() -> bool:
-        asks.append(len(told))
-        return any(news.record is None for news in told) and asks.count(len(told)) >= asked
+        asks.append(len(updates))
+        return any(news.record is None for news in updates) and asks.count(len(updates)) >= asked
 
     specs = grid(epochs=[1, 50], batch_size=4, network="linear", method="ce")
     with pytest.raises(Stopped):
-        train(specs, blobs, out=tmp_path, threads=1, progress=told.append, stop=stop)
+        train(specs, blobs, out=tmp_path, threads=1, progress=updates.append, stop=stop)
     assert len(list(tmp_path.glob("*/spec.json"))) == 1
-    assert [news.record["epoch"] for news in told if news.record] == [1, 1]
+    assert [news.record["epoch"] for news in updates if news.record] == [1, 1]
     assert len(asks) < 60
 
 
@@ -75,22 +75,22 @@ def test_the_noise_rate_and_sizes_are_recorded(blobs: DataSet) -> None:
     assert run.metrics["versions"]["torch"] == torch.__version__
 
 
-def test_without_known_noise_nothing_is_said_of_wrong_labels(blobs: DataSet) -> None:
+def test_without_known_noise_there_are_no_scores_of_wrong_labels(blobs: DataSet) -> None:
     run = train(RunSpec("limit-l", epochs=1), blobs)[0]
     assert run.metrics["memorised_wrong_labels"] is None
     assert run.metrics["gap_auc"] is None
     assert run.outputs["clean_label"].isna().all()
 
 
-def test_labels_of_a_data_sets_own_test_part_judge(blobs: DataSet) -> None:
+def test_a_separate_test_part_is_used(blobs: DataSet) -> None:
     test = noiselimit.make_examples(blobs.examples.inputs[:40], blobs.examples.labels[:40])
     run = train(RunSpec("ce", epochs=2, batch_size=16), DataSet("b", blobs.examples, test))[0]
-    said = run.predict_proba(test.inputs).argmax(1)
-    assert run.metrics["test_accuracy"] == pytest.approx((said == test.labels).mean(), abs=1e-9)
+    predicted = run.predict_proba(test.inputs).argmax(1)
+    assert run.metrics["test_accuracy"] == pytest.approx((predicted == test.labels).mean(), abs=1e-9)
     assert set(run.outputs["part"]) == {"train", "validation"}
 
 
-def test_clean_labels_judge_where_they_are_known(blobs: DataSet) -> None:
+def test_clean_labels_are_used_for_testing(blobs: DataSet) -> None:
     examples = blobs.examples
     given = np.where(np.arange(len(examples)) % 4 == 0, (examples.labels + 1) % 3, examples.labels)
     known = noiselimit.make_examples(examples.inputs, given, clean_labels=examples.labels)
@@ -98,9 +98,10 @@ def test_clean_labels_judge_where_they_are_known(blobs: DataSet) -> None:
         run = train(RunSpec("ce", epochs=3, batch_size=16, patience=3), data)[0]
         held = data.test or known
         rows = np.arange(len(held)) if data.test else run.outputs.query("part == 'test'")["index"].to_numpy()
-        said = run.predict_proba(held.inputs[rows]).argmax(1)
-        assert run.metrics["test_accuracy"] == pytest.approx((said == examples.labels[rows]).mean(), abs=1e-9)
-        # Judging by clean labels must not pass them off as the given ones, in any part.
+        predicted = run.predict_proba(held.inputs[rows]).argmax(1)
+        assert run.metrics["test_accuracy"] == pytest.approx(
+            (predicted == examples.labels[rows]).mean(), abs=1e-9
+        )
         assert run.outputs["given_label"].tolist() == given[run.outputs["index"]].tolist()
 
 

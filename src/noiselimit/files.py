@@ -192,7 +192,8 @@ def _lock(file: Path, name: Path, remedy: str) -> Iterator[None]:
         yield
     finally:
         if lock.lock_counter == 1:
-            file.unlink(missing_ok=True)  # while locked: whoever waits notices, and creates a new one
+            with suppress(OSError):  # Windows cannot delete an open file
+                file.unlink()  # while locked: a process that waits notices and creates a new one
         lock.release()
         for folder in created:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""A GPU goes on from what a GPU or a CPU has left, and a CPU from what a GPU has."""
+"""A GPU resumes from the checkpoint of a GPU or CPU, and a CPU from that of a GPU."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is 
 def test_it_ends_as_if_never_interrupted_but_for_rounding(
     tiny_images: DataSet, tmp_path: Path, before: str, after: str, graphs: str
 ) -> None:
-    """At rates so low that rounding does not grow; a row ends before, so that steps are recorded anew."""
+    """Low rates keep rounding errors small; one row ends early, so that graphs are recorded again."""
     shared = {"noise": "uniform:0.4", "batch_size": 17, "network": "small-cnn", "dropout": 0.1}
     specs = grid(method=["ce", "limit-l", "limit-g+s", "fw"], beta=[3], sigma=[0.1], epochs=6, **shared)
     specs += grid(method="limit-l", seed=1, epochs=2, **shared)
@@ -34,8 +34,8 @@ def test_it_ends_as_if_never_interrupted_but_for_rounding(
     undisturbed = train(specs, tiny_images, **how(after))
     broken, _ = train_interrupted(specs, tiny_images, tmp_path, after=18, **how(before))
     assert broken is None
-    runs, said = train_interrupted(specs, tiny_images, tmp_path, 10**9, **how(after))
-    assert any("from epoch" in sentence for sentence in said)
+    runs, warned = train_interrupted(specs, tiny_images, tmp_path, 10**9, **how(after))
+    assert any("from epoch" in sentence for sentence in warned)
     assert runs is not None
     for one, other in zip(undisturbed, runs, strict=True):
         assert [record["epoch"] for record in one.history] == [record["epoch"] for record in other.history]
