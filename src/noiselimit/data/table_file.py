@@ -121,7 +121,7 @@ def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.
     if any(wrong):
         row = int(np.argmax(np.array(wrong)[codes]))
         text = texts[codes[row]]
-        cell = "no label" if text == MISSING else f"{text}, not a whole number,"
+        cell = "no label" if text == MISSING else f"not a whole number but {text}"
         raise InputError(f"{source}: column '{labels.name}' has {cell} in row {row}; correct or remove it.")
     return codes, texts
 
@@ -137,13 +137,15 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     if clean is None and "clean_label" in frame.columns and "clean_label" not in reading.ignore:
         clean = "clean_label"
     roles = {"label": reading.label or "label", "clean-label": clean, "weight": reading.weight}
-    used = [name for name in roles.values() if name is not None]
-    inputs = [name for name in frame.columns if name not in used]
-    for option, name in (*roles.items(), *(("ignore", name) for name in reading.ignore)):
-        if name is not None and name not in frame.columns:
+    inputs = [name for name in frame.columns if name not in roles.values()]
+    named = [(option, name) for option, name in roles.items() if name is not None]
+    named += [("ignore", name) for name in dict.fromkeys(reading.ignore)]
+    for option, name in named:
+        if name not in frame.columns:
             raise _no_column(path, option, name, inputs)
-        if name is not None and [*used, *set(reading.ignore)].count(name) > 1:
-            raise InputError(f"{path}: --{option} is '{name}', which another option names too; correct one.")
+        options = [f"--{other}" for other, column in named if column == name]
+        if len(options) > 1:
+            raise InputError(f"{path}: {' and '.join(options)} name the same column '{name}'; correct one.")
     if reading.ignore and not set(inputs) - set(reading.ignore):
         raise InputError(f"{path}: --ignore leaves no input columns; name fewer.")
     columns = {option: None if name is None else frame.pop(name) for option, name in roles.items()}
