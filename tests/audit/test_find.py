@@ -125,7 +125,7 @@ def test_notes_about_the_data_are_notices(blobs: DataSet) -> None:
         ({"labels": [0, 1], "pred_probs": np.eye(2), "seed": 0}, "seed is for training"),
         ({"X": np.eye(2), "y": [0, 1], "plan": QUICK, "fast": True}, "plan and fast"),
         ({"X": np.eye(2), "y": [0, 1], "seed": -1}, "seed is -1"),
-        ({"X": np.eye(4)[[0, 1] * 4], "y": [0.5] * 8}, r"0\.5 in row 0"),
+        ({"X": np.eye(4)[[0, 1] * 4], "y": [0.5] * 8}, r"0\.5"),
         ({"X": np.ones((9, 2)), "y": ["a"] * 9}, "one class"),
         ({"X": np.ones((9, 2)), "y": [0, 1] * 3}, "9 inputs but 6 labels"),
         ({"X": [0, 1, 0], "y": np.eye(3)}, r"find_label_issues\(labels=\.\.\., pred_probs=\.\.\.\)"),

@@ -99,15 +99,7 @@ def calibrate(mass: Floats, trained: Labels, held_out: Labels) -> Floats:
 def is_memorised(trained: Floats, held_out: Floats) -> bool:
     """Test whether training labels are doubted less, or contradicted less often, than held-out labels.
 
-    Parameters
-    ----------
-    trained, held_out : array [m], [k]
-        Off-label mass of both groups, predicted in the same way.
-
-    Returns
-    -------
-    bool
-        True in one case of a hundred if nothing was memorised.
+    Takes the off-label mass of both groups. Without memorisation, it is true in one case of a hundred.
     """
     if len(held_out) < MIN_HELD_OUT or not len(trained):
         return False

@@ -36,18 +36,7 @@ TOLERATED = 0.01
 
 
 def check_data(data: DataSet, *, many_classes: bool = False) -> DataSet:
-    """Add notes about labels that the audit cannot check; reject labels that look like identifiers.
-
-    Parameters
-    ----------
-    data : DataSet
-    many_classes : bool
-        Accept fewer than ten examples per class.
-
-    Returns
-    -------
-    DataSet
-    """
+    """Add notes about labels that the audit cannot check; reject labels that look like identifiers."""
     examples = data.examples
     labelled = int(is_labelled(examples).sum())
     if not many_classes and examples.classes > 2 and examples.classes * MIN_PER_CLASS > labelled:
@@ -114,23 +103,10 @@ def count_settings(runs: Sequence[Run]) -> int:
 
 
 def select_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validated: int) -> list[bool]:
-    """Select the runs whose probabilities count.
+    """Select the runs that count: those whose setting is not clearly worse than the best one.
 
-    A run counts if its setting is not clearly worse than the best one. Runs that started from a CE run count
-    only if no others do, because they keep what the CE run memorised.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    accuracies : sequence of float or None
-        Accuracy of each run's probabilities on held-out given labels; None if the run failed.
-    validated : int
-        Number of held-out labels per run.
-
-    Returns
-    -------
-    list of bool
-        Whether each run counts.
+    `accuracies` are those of each run on `validated` held-out labels; None if the run failed. Runs that
+    started from a CE run count only if no others do, because they keep what the CE run memorised.
     """
     by_setting: dict[str, list[float]] = {}
     keys = [setting(run.spec).key for run in runs]

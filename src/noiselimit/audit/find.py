@@ -34,10 +34,9 @@ def find_label_issues(
 
     Parameters
     ----------
-    X : array [n, …], DataFrame, DataSet, Examples or torch Dataset
-        Inputs to train on. The last three bring their own labels.
-    y : array [n]
-        Labels: numbers, strings or categories; None and NaN are missing labels.
+    X, y : array [n, …] or DataFrame, array [n]
+        Inputs and labels: numbers, strings or categories; None and NaN are missing labels. X can also be a
+        DataSet, Examples or a torch Dataset, which bring their own labels.
     labels, pred_probs : array [n], array [n, C]
         Instead of X and y: labels, and probabilities from a model that was not trained on them. Labels are
         column numbers, or strings whose sorted names are the columns. A memory-mapped array is not copied.
@@ -46,12 +45,8 @@ def find_label_issues(
         default the estimated number of wrong labels is flagged.
     fast : bool
         Train in half the time, with slightly worse results.
-    plan : AuditPlan
-        What to train, in detail.
-    seed : int
-        The same seed gives the same result on the same device.
-    device, threads
-        See `noiselimit.train`.
+    plan, seed, device, threads
+        What to train, and how; see `AuditPlan` and `train`.
     many_classes : bool
         Accept fewer than ten examples per class.
 
@@ -64,21 +59,15 @@ def find_label_issues(
         number of wrong labels, its share and interval, or None if the model learned too little; a `Notice`
         then says so and nothing is flagged by default. Examples without a label get a prediction only.
     """
-    training: dict[str, Any] = {
-        "fast": fast,
-        "plan": plan,
-        "seed": seed,
-        "device": device,
-        "threads": threads,
-        "many_classes": many_classes,
-    }
+    training = {"fast": fast, "plan": plan, "seed": seed, "device": device, "threads": threads}
+    training["many_classes"] = many_classes
     defaults = {**dict.fromkeys(training), "fast": False, "device": "auto", "many_classes": False}
     _check_arguments(X, y, labels, pred_probs, [k for k, value in training.items() if value != defaults[k]])
     rule = FlagRule(expect_noise, budget, min_quality)
     if X is None:
         audit = audit_probabilities(labels, pred_probs, rule)
     else:
-        audit = _audit_inputs(X, y, rule, **training)
+        audit = _audit_inputs(X, y, rule, **training)  # type: ignore[arg-type]
     for message in (describe_missing(audit.missing.tolist()), audit.warning, audit.note):
         if message:
             warnings.warn(Notice(message), stacklevel=2)

@@ -74,20 +74,7 @@ def fit(
 ) -> AuditFit:
     """Train the plan's runs on the labelled examples and average those that count.
 
-    Parameters
-    ----------
-    data : DataSet
-        Only `data.examples` are audited, not the test and validation parts.
-    plan : AuditPlan
-        What to train.
-    many_classes : bool
-        See `check_data`.
-    out, device, threads, kernels, graphs, checkpoints, progress
-        See `noiselimit.train`.
-
-    Returns
-    -------
-    AuditFit
+    The test and validation parts of the data are ignored. For the options, see `train` and `check_data`.
     """
     checked = check_data(data, many_classes=many_classes)
     rows = np.flatnonzero(is_labelled(data.examples))

@@ -49,30 +49,10 @@ def write_cleaned(
     label: str | None = None,
     overwrite: bool = False,
 ) -> Cleaned:
-    """Write a copy of the data without their label issues.
+    """Write a copy of `source`, which `data` were read from; drop or relabel flagged rows.
 
     Columns, their order, cell texts and types stay as they are. For a folder of class folders, the copy is a
-    CSV of paths and labels.
-
-    Parameters
-    ----------
-    source : Path
-        The .csv, .tsv, .parquet or .npz file or the folder that was audited.
-    target : Path
-        File to write.
-    audit : Audit
-    fix : {"drop", "relabel"}
-        Whether to drop flagged rows or to give them the predicted label.
-    data : DataSet
-        The data as read from `source`.
-    label : str
-        Column of the labels in a table.
-    overwrite : bool
-        Replace an existing target.
-
-    Returns
-    -------
-    Cleaned
+    CSV of paths and labels. `label` names the column of labels in a table.
     """
     if fix not in ("drop", "relabel"):
         raise unknown("fix", fix, ("drop", "relabel"))

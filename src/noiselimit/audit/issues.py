@@ -241,15 +241,26 @@ def describe_noise_rate(noise_rate: NoiseRate) -> str:
     )
 
 
-def describe_flags(audit: Audit, rule: str = "") -> str:
-    """`123 labels are flagged (--budget 123), gap 0.97 or more.`; `rule` is the user's option as typed."""
+def describe_audit(audit: Audit, data: DataSet, rule: str = "") -> list[str]:
+    """What is flagged, what could be done better, and how right it is, a sentence each.
+
+    `rule` is the user's option as typed: `123 labels are flagged (--budget 123), gap 0.97 or more.`
+    """
     flagged = audit.flagged
     count = "No label is" if not flagged else "1 label is" if flagged == 1 else f"{flagged:,} labels are"
     why = f" ({rule})" if rule else ""
     if audit.flags_withheld:
         why = "; use --budget N to flag the N worst"
     threshold = f", gap {audit.threshold:.2f} or more" if flagged and audit.threshold <= MAX_GAP else ""
-    return f"{count} flagged{why}{threshold}."
+    sentences = [f"{count} flagged{why}{threshold}.", audit.note, describe_missing(audit.missing.tolist())]
+    truth = compare_with_clean_labels(audit, data)
+    if truth is not None:
+        auc = "" if truth.gap_auc is None else f"; AUROC of the gap {truth.gap_auc:.4f}"
+        sentences.append(
+            f"According to the clean labels, {truth.wrong:,} labels are wrong; of the flagged ones "
+            f"{truth.found:,} are wrong and {flagged - truth.found:,} right{auc}."
+        )
+    return [sentence for sentence in sentences if sentence]
 
 
 def describe_missing(rows: Sequence[int]) -> str:
@@ -260,15 +271,6 @@ def describe_missing(rows: Sequence[int]) -> str:
     if len(rows) == 1:
         return f"1 example has no label and was not audited: row {named}."
     return f"{len(rows):,} examples have no label and were not audited: rows {named}."
-
-
-def describe_ground_truth(truth: GroundTruth, flagged: int) -> str:
-    """How right the audit is, according to the clean labels."""
-    text = (
-        f"According to the clean labels, {truth.wrong:,} labels are wrong; of the flagged ones "
-        f"{truth.found:,} are wrong and {flagged - truth.found:,} right"
-    )
-    return f"{text}." if truth.gap_auc is None else f"{text}; AUROC of the gap {truth.gap_auc:.4f}."
 
 
 def share(value: float) -> str:

@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noiselimit.audit.issues import (
-    EXPLANATION,
-    NO_ESTIMATE,
-    Audit,
-    compare_with_clean_labels,
-    describe_flags,
-    describe_ground_truth,
-    describe_missing,
-    describe_noise_rate,
-)
+from noiselimit.audit.issues import EXPLANATION, NO_ESTIMATE, Audit, describe_audit, describe_noise_rate
 from noiselimit.audit.quality import MAX_GAP, Labels
 from noiselimit.data.examples import DataSet
 from noiselimit.data.tables import MISSING, Categorical, Numeric
@@ -38,41 +29,18 @@ FACTS_LEFT_OUT = frozenset({"Data set", "Noise", "Choice", "Entropy of the noise
 def make_audit_report(
     audit: Audit, data: DataSet, runs: Sequence[Run] = (), counted: Sequence[bool] = (), rule: str = ""
 ) -> AuditReport:
-    """Collect the contents of the page.
-
-    Parameters
-    ----------
-    audit : Audit
-        Its table holds class numbers.
-    data : DataSet
-        The data that were audited.
-    runs, counted : sequence of Run, sequence of bool
-        The runs of the audit, and which of them count.
-    rule : str
-        The option that set how many labels to flag, as typed; may be empty.
-
-    Returns
-    -------
-    AuditReport
-    """
+    """Collect the contents of the page. `rule` is the user's option that set how many labels to flag."""
     class_names = data.examples.class_names
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
     gaps = audit.table["gap"].to_numpy(dtype=np.float64)
     reliable, drawable = audit.warning is None, len(class_names) <= MAX_CLASSES
     listed = CONFUSIONS_BESIDE_MATRIX if drawable else CONFUSIONS_LISTED
-    truth = compare_with_clean_labels(audit, data)
-    sentences = [
-        describe_flags(audit, rule),
-        audit.note,
-        describe_missing(audit.missing.tolist()),
-        None if truth is None else describe_ground_truth(truth, audit.flagged),
-    ]
     lines = _run_lines(runs, counted)
     return AuditReport(
         title=f"Label audit of {data.name}",
         sentence=describe_noise_rate(audit.noise_rate) if reliable else NO_ESTIMATE,
         warning=audit.warning or "",
-        flagged=" ".join(filter(None, sentences)),
+        flagged=" ".join(describe_audit(audit, data, rule)),
         explanation=EXPLANATION if reliable else "",
         class_names=class_names,
         transition=audit.noise_rate.transition if drawable and reliable else None,

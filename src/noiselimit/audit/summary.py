@@ -19,9 +19,7 @@ from noiselimit.audit.issues import (
     NO_ESTIMATE,
     Audit,
     compare_with_clean_labels,
-    describe_flags,
-    describe_ground_truth,
-    describe_missing,
+    describe_audit,
     describe_noise_rate,
 )
 from noiselimit.audit.quality import MAX_GAP
@@ -34,22 +32,7 @@ MOST_CONFUSIONS, FEWEST_CONFUSED = 6, 2.5
 
 
 def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
-    """Summarise an audit as JSON values, without NaN.
-
-    Parameters
-    ----------
-    audit : Audit
-        The audited labels.
-    fit : AuditFit
-        The runs that the audit rests on.
-    data : DataSet
-        The data that were audited.
-
-    Returns
-    -------
-    dict
-        What ``noiselimit audit --json`` prints, except the paths that were written.
-    """
+    """What `noiselimit audit --json` prints, except the paths: JSON values without NaN."""
     truth, reliable = compare_with_clean_labels(audit, data), audit.warning is None
     return {
         "data": data.name,
@@ -87,25 +70,12 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
 
 
 def summary_sentences(audit: Audit, data: DataSet, rule: str) -> list[str]:
-    """Return the result in sentences, the most important first.
-
-    Parameters
-    ----------
-    audit : Audit
-        The audited labels.
-    data : DataSet
-        The data that were audited.
-    rule : str
-        The option that set the number of flagged labels, such as ``--budget 100``; may be empty.
-    """
-    truth = compare_with_clean_labels(audit, data)
+    """The result in sentences, the most important first."""
+    first = describe_noise_rate(audit.noise_rate) if audit.warning is None else NO_ESTIMATE
     sentences = [
-        describe_noise_rate(audit.noise_rate) if audit.warning is None else NO_ESTIMATE,
+        first,
         audit.warning,
-        describe_flags(audit, rule),
-        audit.note,
-        describe_missing(audit.missing.tolist()),
-        None if truth is None else describe_ground_truth(truth, audit.flagged),
+        *describe_audit(audit, data, rule),
         f"Inputs: {describe_inputs(data)}.",
     ]
     return [sentence for sentence in sentences if sentence]
@@ -142,21 +112,14 @@ def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
     """The labels of lowest quality, worst first, flagged or not."""
     rows = audit.table.nsmallest(WORST, "label_quality")
     names, classes = data.examples.names, data.examples.class_names
-    given, suggested = (
-        to_class_names(rows[name], classes).tolist() for name in ("given_label", "predicted_label")
-    )
-    return [
-        {
-            "row": int(row["row"]),
-            **({} if names is None else {"path": names[int(row["row"])]}),
-            "given_label": given[place],
-            "suggested_label": suggested[place],
-            "label_quality": float(row["label_quality"]),
-            "suggested_probability": float(row["suggested_probability"]),
-            "is_label_issue": bool(row["is_label_issue"]),
-        }
-        for place, (_, row) in enumerate(rows.iterrows())
-    ]
+    columns = {"row": rows["row"].tolist()}
+    if names is not None:
+        columns["path"] = [names[row] for row in columns["row"]]
+    columns["given_label"] = to_class_names(rows["given_label"], classes).tolist()
+    columns["suggested_label"] = to_class_names(rows["predicted_label"], classes).tolist()
+    for name in ("label_quality", "suggested_probability", "is_label_issue"):
+        columns[name] = rows[name].tolist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[str, Any]]:

@@ -48,14 +48,7 @@ ACCURACIES = {
 
 
 def write_report(path: Path, report: Report | AuditReport) -> None:
-    """Write the page atomically.
-
-    Parameters
-    ----------
-    path : Path
-        File to write.
-    report : Report or AuditReport
-    """
+    """Write the page atomically."""
     page = render_audit(report) if isinstance(report, AuditReport) else render(report)
     with atomic_file(path) as temporary:
         temporary.write_text(page, "utf-8")

@@ -45,20 +45,7 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
-    """Collect the report of runs on one data set.
-
-    Parameters
-    ----------
-    title : str
-    runs : sequence of Run
-    data : DataSet
-        The data that the runs were trained on.
-
-    Returns
-    -------
-    Report
-        Gaps and suspects are those of the first selected run.
-    """
+    """The report of runs on one data set; gaps and suspects are those of the first selected run."""
     flags = choose(runs)
     lines = run_lines(runs, flags, differing_settings(runs))
     problems: dict[str, list[int]] = {}
