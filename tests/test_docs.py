@@ -67,3 +67,12 @@ def test_pages_are_short() -> None:
     words = {page: len(page.read_text("utf-8").split()) for page in PAGES}
     assert {page.name: count for page, count in words.items() if count > MOST_WORDS} == {}
     assert sum(count for page, count in words.items() if page.parent != ROOT) < MOST_WORDS_TOGETHER
+
+
+def test_architecture_names_files_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?)", text))
+    assert len(named) > 30
+    assert not [
+        name for name in named if not any((ROOT / start / name).exists() for start in ("", "src/noiselimit"))
+    ]
