@@ -42,22 +42,20 @@ def test_cifar10(tmp_path, write_cifar10, below):
     assert data.defaults == {"network": "resnet-34", "augmentation": "flip-crop"}
 
 
-def test_cifar100_has_fine_labels_and_the_names_in_its_file(tmp_path):
+def test_cifar100_has_fine_labels(tmp_path):
     labels = (np.arange(240) * 7 % 100).astype(np.uint8)
     pictures = np.random.default_rng(6).integers(0, 256, (240, 3, 32, 32), dtype=np.uint8)
     for name, rows in (("train.bin", range(200)), ("test.bin", range(200, 240))):
         records = [bytes([19, labels[row]]) + pictures[row].tobytes() for row in rows]
         (tmp_path / name).write_bytes(b"".join(records))
-    names = load_data("cifar100", tmp_path).examples.class_names
+    data = load_data("cifar100", tmp_path)
+    names = data.examples.class_names
     assert len(set(names)) == 100
     assert (list(names), names[19]) == (sorted(names), "cattle")
-    (tmp_path / "fine_label_names.txt").write_text("\n".join(f"class {n}" for n in range(100)) + "\n\n")
-    data = load_data("cifar100", tmp_path)
     assert np.array_equal(data.examples.inputs, pictures[:200])
     assert np.array_equal(data.examples.labels, labels[:200])
     assert data.test is not None
     assert np.array_equal(data.test.labels, labels[200:])
-    assert data.examples.class_names[99] == "class 99"
 
 
 @pytest.mark.parametrize(
@@ -77,13 +75,6 @@ def test_bad_binary_files_are_named(tmp_path, ten, content):
     else:
         path.write_bytes(content(path.read_bytes()))
     with pytest.raises(InputError, match=r"data_batch_3\.bin: "):
-        load_data("cifar10", tmp_path)
-
-
-@pytest.mark.parametrize("content", [b"cat\ndog\n", b"\xff\xfe\x00", b"cat\n" * 10])
-def test_bad_names(tmp_path, ten, content):
-    (ten / "batches.meta.txt").write_bytes(content)
-    with pytest.raises(InputError, match=r"batches\.meta\.txt|'cat' twice"):
         load_data("cifar10", tmp_path)
 
 
@@ -133,23 +124,11 @@ def python_ten(tmp_path):
     return folder
 
 
-# The published file, all 158 bytes of it.
-META = (
-    b"\x80\x02}q\x01(U\x13num_cases_per_batchq\x02M\x10'U\x0blabel_namesq\x03]q\x04(U\x08airplaneq\x05"
-    b"U\nautomobileq\x06U\x04birdq\x07U\x03catq\x08U\x04deerq\tU\x03dogq\nU\x04frogq\x0bU\x05horseq\x0c"
-    b"U\x04shipq\rU\x05truckq\x0eeU\x07num_visq\x0fM\x00\x0cu."
-)
-
-
-@pytest.mark.parametrize("meta", [META.replace(b"frog", b"toad"), None])
-def test_the_python_version(tmp_path, python_ten, meta):
-    if meta:
-        (python_ten / "batches.meta").write_bytes(meta)
+def test_the_python_version(tmp_path, python_ten):
     data = load_data("cifar10", tmp_path)
     assert len(data.examples) == 100
     assert np.array_equal(data.examples.inputs[:20].reshape(20, -1), PICTURES)
     assert data.examples.labels[20:24].tolist() == [1, 2, 3, 4]
-    assert data.examples.class_names[6] == ("toad" if meta else "frog")
     assert data.test is not None
     assert len(data.test) == 20
 
@@ -181,13 +160,6 @@ def test_both_versions_have_the_same_fingerprint(tmp_path, ten):
 def test_bad_batches_are_named(tmp_path, python_ten, value):
     write(python_ten / "data_batch_2", value)
     with pytest.raises(InputError, match="data_batch_2: "):
-        load_data("cifar10", tmp_path)
-
-
-@pytest.mark.parametrize("value", [[1], {"label_names": "cat"}, {}, {"label_names": ["cat"]}])
-def test_bad_pickled_names(tmp_path, python_ten, value):
-    write(python_ten / "batches.meta", value)
-    with pytest.raises(InputError, match=r"batches\.meta: "):
         load_data("cifar10", tmp_path)
 
 
@@ -275,8 +247,7 @@ def official(file_server, tmp_path, monkeypatch, write_cifar10, tar_gz):
     write_cifar10(tmp_path / "source")
     files = {path.name: path.read_bytes() for path in (tmp_path / "source").iterdir()}
     members = {f"cifar-10-batches-bin/{name}": content for name, content in files.items()}
-    names = "\n".join(CIFAR10.class_names).encode()
-    archive = tar_gz(members | {"cifar-10-batches-bin/batches.meta.txt": names, "../evil": b""})
+    archive = tar_gz(members | {"../evil": b""})
     (file_server.folder / CIFAR10.archive.name).write_bytes(archive)
     stand_in = replace(CIFAR10.archive, mirrors=(file_server.url,), digest=hashlib.md5(archive).hexdigest())
     digests = {name: hashlib.md5(content).hexdigest() for name, content in files.items()}
@@ -290,7 +261,7 @@ def test_cifar10_is_downloaded_once_and_again_when_damaged(official, tmp_path):
     data = load_data("cifar10", tmp_path / "data", download=True)
     assert len(data.examples) == 60
     folder = tmp_path / "data" / "cifar10" / "cifar-10-batches-bin"
-    assert len(list(folder.iterdir())) == 7
+    assert len(list(folder.iterdir())) == 6
     assert not list((tmp_path / "data").rglob("evil"))
     load_data("cifar10", tmp_path / "data", download=True)
     assert official.asked == ["/cifar-10-binary.tar.gz"]

@@ -44,17 +44,13 @@ class Cifar:
 
     name: str
     class_names: tuple[str, ...]
-    """Used if the file of names is missing."""
     train: tuple[str, ...]
     test: str
     binary_folder: str
-    binary_names: str
     label_bytes: int
     """Bytes before a picture in the binary version; the last one is the fine label."""
     python_folder: str
-    python_names: str
     label_key: str
-    names_key: str
     archive: Published
     digests: Mapping[str, str]
     """MD5 sums of the files in the binary version."""
@@ -66,12 +62,9 @@ CIFAR10 = Cifar(
     tuple(f"data_batch_{number}" for number in range(1, 6)),
     "test_batch",
     "cifar-10-batches-bin",
-    "batches.meta.txt",
     1,
     "cifar-10-batches-py",
-    "batches.meta",
     "labels",
-    "label_names",
     Published(
         "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", MIRRORS, MOST_BYTES, "CIFAR-10", HINT
     ),
@@ -90,12 +83,9 @@ CIFAR100 = Cifar(
     ("train",),
     "test",
     "cifar-100-binary",
-    "fine_label_names.txt",
     2,
     "cifar-100-python",
-    "meta",
     "fine_labels",
-    "fine_label_names",
     Published(
         "cifar-100-binary.tar.gz",
         "03b5dce01913d631647c71ecec9e9cb8",
@@ -123,13 +113,8 @@ def read_cifar(cifar: Cifar, folder: Path) -> DataSet:
     if found is None:
         raise InputError(f"{folder}: there is no {cifar.train[0]}.bin of {cifar.name}; name another folder.")
     place, binary = found
-    names = _class_names(cifar, place, binary)
-    return DataSet(
-        cifar.name,
-        _read_part(cifar, place, cifar.train, names, binary),
-        _read_part(cifar, place, (cifar.test,), names, binary),
-        defaults=DEFAULTS,
-    )
+    train, test = (_read_part(cifar, place, files, binary) for files in (cifar.train, (cifar.test,)))
+    return DataSet(cifar.name, train, test, defaults=DEFAULTS)
 
 
 def download_cifar(cifar: Cifar, folder: Path, progress: Progress | None = None) -> None:
@@ -137,44 +122,24 @@ def download_cifar(cifar: Cifar, folder: Path, progress: Progress | None = None)
     place, binary = find_cifar(cifar, folder) or (folder / cifar.binary_folder, True)
     if not binary or all(has_digest(place / name, md5, MOST_BYTES) for name, md5 in cifar.digests.items()):
         return
-    targets = {f"{cifar.binary_folder}/{name}": place / name for name in (*cifar.digests, cifar.binary_names)}
+    targets = {f"{cifar.binary_folder}/{name}": place / name for name in cifar.digests}
     with fetched(cifar.archive, progress) as content:
         extract(content, targets, MOST_BYTES, cifar.archive.name)
 
 
-def _class_names(cifar: Cifar, place: Path, binary: bool) -> tuple[str, ...]:
-    path = place / (cifar.binary_names if binary else cifar.python_names)
-    if not path.is_file():
-        return cifar.class_names
-    if binary:
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, ValueError):
-            raise InputError(f"{path}: cannot be read as text; download or remove it.") from None
-        names = [line.strip() for line in lines if line.strip()]
-    else:
-        entries = _entry(path, _read_dictionary(path), cifar.names_key, list)
-        names = [name.decode("latin-1") if isinstance(name, bytes) else name for name in entries]
-    if len(names) != len(cifar.class_names):
-        raise InputError(f"{path}: there are {len(names)} class names; download or remove the file.")
-    return tuple(names)
-
-
-def _read_part(
-    cifar: Cifar, place: Path, files: tuple[str, ...], names: tuple[str, ...], binary: bool
-) -> Examples:
+def _read_part(cifar: Cifar, place: Path, files: tuple[str, ...], binary: bool) -> Examples:
     batches = []
     for name in files:
         path = place / (f"{name}.bin" if binary else name)
         pictures, labels = _read_binary(path, cifar.label_bytes) if binary else _read_python(path, cifar)
-        row = first(labels >= len(names))
+        row = first(labels >= len(cifar.class_names))
         if row is not None:
             raise InputError(f"{path}: record {row} has label {labels[row]}; download the file again.")
         batches.append((pictures, labels))
     return make_examples(
         np.concatenate([pictures for pictures, _ in batches]),
         np.concatenate([labels for _, labels in batches]),
-        class_names=names,
+        class_names=cifar.class_names,
         source=str(place),
         may_lack_classes=files == (cifar.test,),
     )
