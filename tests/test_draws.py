@@ -83,7 +83,7 @@ def test_balanced_draws_every_class_equally_often_and_its_members_evenly() -> No
 
 
 @given(labels=st.lists(st.integers(0, 3), min_size=1, max_size=20), epoch=st.integers(1, 9))
-def test_a_row_is_sampled_alike_alone_and_beside_others(labels: list[int], epoch: int) -> None:
+def test_a_rows_order_does_not_depend_on_its_neighbours(labels: list[int], epoch: int) -> None:
     for sampler in SAMPLERS.values():
         both = torch.tensor([labels, labels[::-1]])
         together = sampler(KEYS, torch.tensor(epoch), both)

@@ -1,4 +1,4 @@
-"""Random numbers are functions of their coordinates, and look random."""
+"""Random numbers are functions of seed, stream, step and element, and look random."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is 
 
 @pytest.fixture(scope="module")
 def pictures() -> DataSet:
-    """1,000 pictures of MNIST's shape, bright where their class says."""
+    """1,000 pictures of MNIST's shape, each class with another bright band."""
     generator = np.random.default_rng(5)
     labels = np.arange(1_000) % 4
     values = generator.integers(0, 60, size=(1_000, 1, 28, 28))

@@ -26,7 +26,7 @@ REQUESTS = [
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> PictureFiles:
-    """Forty photographs, 24 × 18, and a file that is no picture as number 40."""
+    """Forty pictures, 24 × 18, and number 40, which is not a picture."""
     folder = tmp_path_factory.mktemp("stream")
     generator = np.random.default_rng(5)
     for row in range(40):
@@ -41,7 +41,7 @@ def live_workers() -> int:
 
 
 @pytest.mark.parametrize("workers", [0, WORKERS])
-def test_batches_come_in_order_with_the_views_asked_for(files, workers):
+def test_batches_come_in_order_with_their_views(files, workers):
     before = torch.random.get_rng_state()
     batches = list(PictureStream(files, workers).batches(iter(REQUESTS[:12])))
     assert len(batches) == 12
@@ -52,7 +52,7 @@ def test_batches_come_in_order_with_the_views_asked_for(files, workers):
     assert live_workers() == 0
 
 
-def test_no_more_is_read_ahead_than_the_queue_holds(files):
+def test_reading_ahead_is_limited(files):
     for workers in (0, WORKERS):
         taken = 0
 

@@ -1,4 +1,4 @@
-"""Without a GPU the kernels run in Triton's interpreter: tests/conftest.py chooses it, this mends it."""
+"""Without a GPU, kernels run in Triton's interpreter (see tests/conftest.py), which is patched here."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 WITHOUT_TRITON = "triton is not installed, so no kernel is tested"
 
 
-def _mend_loops() -> None:
-    """Loops may end at a number known at run time; the interpreter of Triton 3.6 asks NumPy < 2.4 for it."""
+def _patch_loops() -> None:
+    """Allow loops up to a run-time number, for which Triton 3.6 needs NumPy < 2.4."""
     from triton.runtime import interpreter
 
     original = interpreter._patch_lang_tensor
@@ -26,19 +26,19 @@ def _mend_loops() -> None:
 
 
 def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """The numbers that these bits mean as bfloat16: the upper halves of float32."""
+    """bfloat16 bits → float32."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def narrowed(numbers: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """The bits of the nearest bfloat16, of two equally near ones the even: as a GPU rounds."""
+    """float32 → bfloat16 bits, rounded to nearest even as on a GPU."""
     bits = np.ascontiguousarray(numbers).view(np.uint32)
     nearest = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(numbers), np.uint32(0x7FC0), nearest).astype(np.uint16)
 
 
-def _mend_bfloat16() -> None:
-    """The interpreter keeps bfloat16 as raw bits: it multiplies these as integers, and cuts them off."""
+def _patch_bfloat16() -> None:
+    """Fix bfloat16: the interpreter multiplies raw bits as integers, and truncates instead of rounding."""
     from triton import language as tl
     from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
@@ -61,7 +61,7 @@ def _mend_bfloat16() -> None:
 
 
 class _Skipped(pytest.Module):
-    """A file that cannot be imported here, and says so in the summary."""
+    """A test file that is skipped because it cannot be imported."""
 
     def collect(self) -> Never:
         pytest.skip(WITHOUT_TRITON, allow_module_level=True)
@@ -73,8 +73,8 @@ if find_spec("triton") is None:
         return _Skipped.from_parent(parent, path=module_path)
 
 elif not torch.cuda.is_available():
-    _mend_loops()
-    _mend_bfloat16()
+    _patch_loops()
+    _patch_bfloat16()
 
 
 @pytest.fixture(scope="session")

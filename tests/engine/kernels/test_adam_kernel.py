@@ -1,4 +1,4 @@
-"""The kernel takes the steps of the plain rule."""
+"""The Adam kernel computes what the torch version computes."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import torch
 from noiselimit.engine.optimisers import OPTIMISERS, Rates
 
 
-def test_equals_the_plain_rule_row_by_row(device: torch.device) -> None:
+def test_equals_torch_in_every_row(device: torch.device) -> None:
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(3, 2051, generator=generator).to(device)
     plain, fused = start.clone(), start.clone()
@@ -28,8 +28,8 @@ def test_equals_the_plain_rule_row_by_row(device: torch.device) -> None:
 
 
 @pytest.mark.parametrize("taken", [1, 2, 10, 1000, 12_345, 10**7])
-def test_the_bias_is_corrected_early_and_late(device: torch.device, taken: int) -> None:
-    """From weights of 0 one step tells the factors: mean and square are what they were started with."""
+def test_bias_correction_early_and_late(device: torch.device, taken: int) -> None:
+    """One step from weights of 0 shows the factors."""
     mean, square = 0.25, 0.0625
     weights = torch.zeros(2, 3, device=device)
     state = {

@@ -1,4 +1,4 @@
-"""Each row of the stacked convolution and of its gradients equals torch's own convolution of that network."""
+"""Each row of the stacked convolution and of its gradients equals torch's convolution of that network."""
 
 from typing import NamedTuple
 
@@ -43,13 +43,13 @@ LAYERS = [
     Layer(16, 16, (3, 2), 2, 1, (5, 8)),
     Layer(4, 8, (2, 5), 1, 0, (2, 9)),
 ]
-LARGEST = LAYERS[11]  # in the interpreter as long as five others
+LARGEST = LAYERS[11]  # slow in the interpreter
 CASES = [
     *((layer, torch.float32) for layer in LAYERS),
     *((layer, torch.bfloat16) for layer in LAYERS if layer != LARGEST),
 ]
 ROUNDING = 5e-3
-"""A little more than what is lost where bfloat16 stores a number: half a step of it is 2⁻⁸ at most."""
+"""A little more than the rounding error of bfloat16, at most 2⁻⁸."""
 
 
 def references(x: Tensor, weight: Tensor, dy: Tensor, layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
@@ -66,7 +66,7 @@ def references(x: Tensor, weight: Tensor, dy: Tensor, layer: Layer) -> tuple[Ten
 
 
 def assert_close(found: Tensor, expected: Tensor, *, rounded: bool = False) -> None:
-    """Sums are float32 always; what was `rounded` since has the digits of bfloat16."""
+    """Sums are float32; `rounded` results have the precision of bfloat16."""
     relative, of_largest = (ROUNDING, 1e-3) if rounded else (2e-5, 2e-5)
     limit = of_largest * expected.abs().max().item()
     torch.testing.assert_close(found.double(), expected, rtol=relative, atol=limit)
@@ -124,7 +124,7 @@ def test_any_layer_equals_the_convolutions_of_its_networks(
 
 
 def test_weights_may_be_views_of_a_longer_vector(device: torch.device) -> None:
-    """As a cohort holds them: all parameters of a network in one row, channels last inside a layer."""
+    """As in a cohort: all parameters of a network in one row, channels last in a layer."""
     layer = square(16, 8, 3, 1, 1, 5)
     vector = torch.randn(3, 7 + 8 * 9 * 16 + 5, device=device, requires_grad=True)
     weight = vector[:, 7 : 7 + 8 * 9 * 16].view(3, 8, 3, 3, 16).permute(0, 1, 4, 2, 3)
@@ -141,7 +141,7 @@ def test_weights_may_be_views_of_a_longer_vector(device: torch.device) -> None:
 
 
 @pytest.mark.parametrize("splits", [1, 2, 3, 5])
-def test_the_sum_over_outputs_may_be_cut_anywhere(splits: int, device: torch.device) -> None:
+def test_the_sum_over_outputs_can_be_split(splits: int, device: torch.device) -> None:
     layer = square(3, 5, 3, 2, 1, 9)
     x = torch.randn(2, 3, 9, 9, 3, device=device)  # 75 outputs: five tiles of 16, the last one ragged
     weight = torch.randn(2, 5, 3, 3, 3, device=device)
@@ -151,7 +151,7 @@ def test_the_sum_over_outputs_may_be_cut_anywhere(splits: int, device: torch.dev
 
 
 @pytest.mark.parametrize("kernel", [3, 5])
-def test_gradients_are_made_only_where_needed(kernel: int, device: torch.device) -> None:
+def test_only_needed_gradients_are_computed(kernel: int, device: torch.device) -> None:
     x = torch.randn(2, 2, 5, 5, 16, device=device)
     weight = torch.randn(2, 16, 16, kernel, kernel, device=device)
     dy = torch.randn_like(convolve(x, weight, 1, 0))

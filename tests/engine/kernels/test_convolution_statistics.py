@@ -1,4 +1,4 @@
-"""The statistics that a convolution leaves for batch-norm, alone and through both."""
+"""The statistics that a convolution returns for batch-norm."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ OPTIONS = {"eps": 1e-5, "momentum": 0.1}
 
 
 def statistics(y: Tensor, outputs: int = 128) -> Tensor:
-    """float64 [3, R, chunks, C] of y [R, B, H, W, C], chunk by chunk of so many outputs (float32's tile)."""
+    """float64 [3, R, chunks, C] of y [R, B, H, W, C], in chunks of `outputs` (the tile of float32)."""
     chunks = [chunk.double() for chunk in y.detach().flatten(1, 3).split(outputs, 1)]
     planes = [
         [torch.full_like(chunk[:, 0], chunk.shape[1]) for chunk in chunks],
@@ -56,7 +56,7 @@ def large_mean(device: torch.device, step: float) -> tuple[Tensor, Tensor]:
     return x.to(device), weight.to(device)
 
 
-def test_a_large_mean_drowns_no_small_deviation(device: torch.device) -> None:
+def test_a_small_deviation_from_a_large_mean(device: torch.device) -> None:
     y, partial = with_statistics(*large_mean(device, 2**-11), 1, 0)
     wanted = statistics(y)
     assert (wanted[2] / wanted[0] < 0.01).all()
@@ -65,7 +65,7 @@ def test_a_large_mean_drowns_no_small_deviation(device: torch.device) -> None:
     torch.testing.assert_close(partial[2].double(), wanted[2], rtol=2e-3, atol=0.0)
 
 
-def test_both_together_equal_torch(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convolution_with_batch_norm(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(normalisation, "statistics")  # a second reading of y would fail
     generator = torch.Generator().manual_seed(1)
     shapes = {"x": (2, 3, 13, 13, 4), "kernel": (2, 20, 4, 3, 3), "weight": (2, 20), "bias": (2, 20)}

@@ -1,4 +1,4 @@
-"""Networks through our own kernels compute what the plain layouts do: outputs, gradients and statistics."""
+"""Layouts with our kernels compute what they compute without: outputs, gradients and statistics."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ ROWS, BATCH = 2, 3
 
 
 def short_resnet(shape: tuple[int, ...], classes: int) -> ResNet:
-    """One block with an identity beside it, one with a projection: every kind of layer that a ResNet has."""
+    """One block with an identity shortcut, one with a projection."""
     return ResNet(shape, classes, 0.0, Basic, (1, 1, 0, 0), small=True)
 
 
@@ -62,11 +62,7 @@ def test_equals_the_plain_layout(device: torch.device, case: Case, training: boo
 
 @pytest.mark.parametrize("case", [MNIST_CNN, RESNET])
 def test_equals_the_plain_layout_in_bfloat16_too(device: torch.device, case: Case) -> None:
-    """Each compared as a whole: the plain layout rounds more often, and a number near 0 decides about a ReLU.
-
-    Where such a ReLU turns over, a gradient moves by the root of its share of all of them: one in a hundred
-    by a tenth. What a network answers and its statistics move by roundings alone.
-    """
+    """Compared by norm: rounding switches some ReLUs, and one in a hundred moves a gradient by a tenth."""
     plain, fused = (
         outcome(case, Arithmetic(torch.bfloat16, fused), device, training=True) for fused in (False, True)
     )

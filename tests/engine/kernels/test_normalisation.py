@@ -1,4 +1,4 @@
-"""The fused batch-norm against torch's own, in double precision, row by row."""
+"""The fused batch-norm equals torch's in double precision, in every row."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ CLOSE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 
 @dataclass
 class Case:
-    """Inputs, and the gradient that arrives at the output."""
+    """Inputs, and the gradient of the output."""
 
     x: Tensor
     weight: Tensor
@@ -39,7 +39,7 @@ def make(
         return torch.randn(shape, generator=generator).to(device)
 
     shape = (rows, positions, channels)
-    # Two positions that happened to be nearly equal would be an ill-conditioned problem, not a test.
+    # Nearly equal positions would be ill-conditioned.
     alternating = (3.0 - 6.0 * (torch.arange(positions, device=device) % 2))[:, None]
     return Case(
         x=normal(*shape) + normal(rows, 1, channels) + alternating,
@@ -92,7 +92,7 @@ def check(case: Case, *, training: bool = True, relu: bool = True) -> None:
 
 @pytest.fixture(params=[1, 5], ids=lambda programs: f"{programs} programs")
 def programs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One program walks over all tiles, or a few over several each; by default each tile has its own."""
+    """One program for all tiles, or a few; by default each tile has its own."""
     monkeypatch.setattr(normalisation, "STATISTICS_PROGRAMS", request.param)
     monkeypatch.setattr(normalisation, "SUMS_PROGRAMS", request.param)
 
@@ -161,7 +161,7 @@ def test_any_shape_equals_torch(
 
 
 @pytest.mark.usefixtures("programs")
-def test_a_large_mean_does_not_drown_a_small_deviation(device: torch.device) -> None:
+def test_a_small_deviation_from_a_large_mean(device: torch.device) -> None:
     case = make(device, 2, 300, 16, shortcut=False)
     # 4096 ± 1/8 in steps of 2⁻¹¹, what float32 can hold. E[x²] − mean² would be off by many variances; the
     # mean itself is good to a step or two, a hundredth of the deviation or less.
@@ -195,7 +195,7 @@ def test_rows_of_larger_vectors_and_a_scattered_gradient(device: torch.device) -
     torch.testing.assert_close(statistics, torch.cat([case.x.mean(1), case.x.var(1)], 1))
 
 
-def test_rows_do_not_touch_each_other_and_nan_stays_nan(device: torch.device) -> None:
+def test_rows_are_independent_and_nan_stays_nan(device: torch.device) -> None:
     case = make(device, 3, 90, 20, shortcut=True)
     before = computed(case, training=True, relu=True)
     case.x[1] = torch.nan

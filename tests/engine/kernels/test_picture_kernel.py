@@ -1,4 +1,4 @@
-"""The kernel makes the pictures that the plain computation makes."""
+"""The picture kernel computes what the torch version computes."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from noiselimit.randomness import Stream
 
 @pytest.mark.parametrize("augmentation", sorted(AUGMENTATIONS))
 @pytest.mark.parametrize(("shape", "dtype"), [((1, 8, 8), torch.uint8), ((3, 7, 9), torch.float32)])
-def test_equals_the_plain_computation(
+def test_equals_torch(
     device: torch.device, augmentation: str, shape: tuple[int, ...], dtype: torch.dtype
 ) -> None:
     generator = torch.Generator().manual_seed(0)

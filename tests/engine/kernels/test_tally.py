@@ -1,4 +1,4 @@
-"""The kernel counts what the plain code counts."""
+"""The tally kernel computes what the torch version computes."""
 
 import math
 from dataclasses import fields
@@ -34,7 +34,7 @@ def assert_same(steps: list[dict[str, Tensor | None]], device: torch.device) -> 
 def made(
     device: torch.device, classes: int, batch: int, predictors: int = 2, flags: bool = True, count: int = 3
 ) -> list[dict[str, Tensor | None]]:
-    """Steps whose labels are hit now and then, of logits that are sure and unsure."""
+    """Random steps with hits and misses."""
     generator = torch.Generator().manual_seed(classes * 1000 + batch)
 
     def normal(*shape: int) -> Tensor:
@@ -58,7 +58,7 @@ def made(
 
 @pytest.mark.parametrize("classes", [2, 10, 100])
 @pytest.mark.parametrize("batch", [1, 300])
-def test_equals_the_plain_sums(device: torch.device, classes: int, batch: int) -> None:
+def test_equals_torch(device: torch.device, classes: int, batch: int) -> None:
     totals = assert_same(made(device, classes, batch), device)
     assert totals.unsure[2] == totals.square_norm[2] == 0
     if batch > 1:
@@ -68,13 +68,13 @@ def test_equals_the_plain_sums(device: torch.device, classes: int, batch: int) -
 
 
 @pytest.mark.parametrize(("predictors", "flags"), [(0, True), (3, False), (1, True), (0, False)])
-def test_what_is_not_given_is_not_counted(device: torch.device, predictors: int, flags: bool) -> None:
+def test_optional_tensors(device: torch.device, predictors: int, flags: bool) -> None:
     totals = assert_same(made(device, 10, 70, predictors, flags), device)
     assert totals.unsure.count_nonzero() == totals.square_norm.count_nonzero() == predictors
     assert totals.wrong.any() == flags
 
 
-def test_of_equal_logits_the_first_is_meant(device: torch.device) -> None:
+def test_of_equal_logits_the_first_wins(device: torch.device) -> None:
     [step] = made(device, 10, 64, count=1)
     step["logits"] = torch.randint(0, 2, (ROWS, 64, 10), generator=torch.Generator().manual_seed(0)).to(
         device, torch.float32
@@ -86,7 +86,7 @@ def test_of_equal_logits_the_first_is_meant(device: torch.device) -> None:
     assert (totals.correct < 64).all()
 
 
-def test_a_sure_predictors_entropy_keeps_its_digits(device: torch.device) -> None:
+def test_the_entropy_of_a_sure_predictor_is_exact(device: torch.device) -> None:
     [step] = made(device, 10, 5, count=1)
     step["predicted"] = torch.zeros(2, 5, 10, device=device)
     step["predicted"][..., 3] = 25
@@ -95,14 +95,14 @@ def test_a_sure_predictors_entropy_keeps_its_digits(device: torch.device) -> Non
     assert assert_same([step], device).unsure[0].item() == pytest.approx(5 * bits, rel=1e-6)
 
 
-def test_the_first_step_that_is_not_finite_is_remembered(device: torch.device) -> None:
+def test_the_first_infinite_loss(device: torch.device) -> None:
     steps = made(device, 10, 20, count=4)
     steps[1]["losses"][0] = torch.nan  # type: ignore[index]
     steps[2]["losses"][:2] = -torch.inf  # type: ignore[index]
     assert assert_same(steps, device).first_bad.tolist() == [BEFORE + 1, BEFORE + 2, -1]
 
 
-def test_logits_that_are_not_numbers_spoil_their_own_row_alone(device: torch.device) -> None:
+def test_nan_stays_in_its_row(device: torch.device) -> None:
     steps = made(device, 10, 20)
     with torch.no_grad():
         steps[1]["logits"][0, 3, 4:6] = torch.nan  # type: ignore[index]
