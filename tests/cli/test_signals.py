@@ -69,7 +69,7 @@ def test_an_interrupted_audit_resumes_and_leaves_nothing_behind(command, table, 
         assert command(*typed).code == 130
     assert [path.name for path in Path().iterdir() if "found" in path.name and path.is_dir()] == []
     with monkeypatch.context() as patch:
-        patch.setattr("noiselimit.audit.summary.save_audit", interrupted)
+        patch.setattr("noiselimit.audit.report.save_audit", interrupted)
         assert command(*typed).code == 130
     assert list(Path(".found.unfinished").glob("limit-l-*"))
     assert command(*typed).code == 0

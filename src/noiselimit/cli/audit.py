@@ -89,7 +89,7 @@ def audit(
     """
     from noiselimit.audit.fit import audit_data
     from noiselimit.audit.issues import FlagRule
-    from noiselimit.audit.summary import make_summary, save_audit, summary_sentences
+    from noiselimit.audit.report import make_summary, save_audit, summary_sentences
     from noiselimit.cli.progress import training_progress
 
     folder = task.out or default_folder(data)
@@ -231,7 +231,7 @@ def _has_progress(unfinished: Path) -> bool:
 def _load(data: str, task: Task, reading: Reading, source: Source, seed: int, quiet: bool) -> "DataSet":
     """The training part, with the noise that a run of this seed would add."""
     from noiselimit.audit.diagnostics import check_data
-    from noiselimit.audit.summary import training_part
+    from noiselimit.audit.report import training_part
     from noiselimit.cli.progress import print_notes
     from noiselimit.noise import parse_noise
 

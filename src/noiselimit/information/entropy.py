@@ -2,6 +2,7 @@
 
 import math
 import reprlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,40 +37,33 @@ def _nats_per(unit: str) -> float:
 
 def numbers(name: str, value: Any, *, at_least: float = 0.0, at_most: float = math.inf) -> Array:
     """Return the value as an array of finite numbers in [at_least, at_most]."""
-    wanted = f"a number from {at_least:g} to {at_most:g}"
-    if at_most == math.inf:
-        wanted = f"a finite number ≥ {at_least:g}"
-    found = _floats(name, value, wanted)
-    _require((found >= at_least) & (found <= at_most), name, found, wanted)
-    return found
+    wanted = (
+        f"finite number ≥ {at_least:g}" if at_most == math.inf else f"number from {at_least:g} to {at_most:g}"
+    )
+    return _check(name, value, wanted, lambda found: (found >= at_least) & (found <= at_most))
 
 
 def positive(name: str, value: Any) -> Array:
     """Return the value as an array of finite numbers above 0."""
-    found = _floats(name, value, wanted := "a finite number > 0")
-    _require(found > 0, name, found, wanted)
-    return found
+    return _check(name, value, "finite number > 0", lambda found: found > 0)
 
 
 def whole_numbers(name: str, value: Any, *, at_least: int) -> Array:
     """Return the value as an array of whole numbers, stored as floats."""
-    found = _floats(name, value, wanted := f"a whole number ≥ {at_least}")
-    _require((found >= at_least) & (found == np.floor(found)), name, found, wanted)
-    return found
+    wanted = f"whole number ≥ {at_least}"
+    return _check(name, value, wanted, lambda found: (found >= at_least) & (found == np.floor(found)))
 
 
-def _floats(name: str, value: Any, wanted: str) -> Array:
+def _check(name: str, value: Any, wanted: str, is_valid: Callable[[Array], Any]) -> Array:
     try:
-        return np.asarray(value, np.float64)
+        found = np.asarray(value, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} is {reprlib.repr(value)}: give {wanted}.") from None
-
-
-def _require(good: npt.NDArray[np.bool_], name: str, found: Array, wanted: str) -> None:
-    good = good & np.isfinite(found)
-    if not good.all():
-        place = np.argwhere(~good)[0]
-        raise InputError(f"{_element(name, place)} is {found[tuple(place)]:g}: give {wanted}.")
+        raise InputError(f"{name} is {reprlib.repr(value)}: give a {wanted}.") from None
+    valid = is_valid(found) & np.isfinite(found)
+    if not valid.all():
+        place = np.argwhere(~valid)[0]
+        raise InputError(f"{_element(name, place)} is {found[tuple(place)]:g}: give a {wanted}.")
+    return found
 
 
 def _element(name: str, index: npt.NDArray[np.intp]) -> str:

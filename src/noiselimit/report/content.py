@@ -26,16 +26,11 @@ class RunLine:
     """Hyper-parameters of the method by name, such as `beta`."""
     seed: int
     chosen: bool = False
-    """Whether validation selected this run."""
     test_accuracy: float | None = None
-    """At the selected epoch, in [0, 1]."""
     last_test_accuracy: float | None = None
     memorised_wrong_labels: float | None = None
-    """Share of the wrong training labels that the classifier reproduces, in [0, 1]."""
     gap_auc: float | None = None
-    """ROC AUC of the gap as a detector of wrong labels, in [0, 1]."""
     best_epoch: int | None = None
-    """The selected epoch."""
     history: Sequence[Mapping[str, float | None]] = ()
     """One row per epoch, with accuracies and, if known, memorised_bits and noise_entropy."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -49,21 +44,16 @@ class Suspect:
     """An example whose given label is probably wrong."""
 
     index: int
-    """Its row in the training data."""
     given: str
     suggested: str
-    """The predicted label."""
     gap: float
     clean: str | None = None
-    """The true label, if known."""
     image: npt.NDArray[np.generic] | None = None
     """Picture [C, H, W] or [H, W], with uint8 or float values."""
     values: str | None = None
     """Features as text, if there is no picture."""
     columns: Sequence[tuple[str, str]] = ()
-    """Column names and values of a table row."""
     name: str | None = None
-    """Its name, such as a file."""
 
     @property
     def verdict(self) -> str | None:
@@ -87,36 +77,29 @@ class Report:
     gaps_wrong: npt.NDArray[np.floating] | None = None
     """Gaps [m] of examples with a wrong label; None if clean labels are unknown."""
     suspects: Sequence[Suspect] = ()
-    """The most suspicious examples, worst first."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What was run: data set, noise, sizes, seeds, hardware, versions and so on."""
     clean_test: bool = True
-    """Whether the test labels are known to be clean."""
     wrong_share: float | None = None
     """Share of wrong training labels; training accuracy above 1 − wrong_share means memorising."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Labels given as one class that belong to another."""
+    """Estimated number of labels given as one class that belong to another."""
 
     given: str
     right: str
     labels: float
-    """Estimated number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The most suspicious examples of one given class."""
+    """The most suspicious examples of one given class, and how many of its labels are flagged."""
 
     heading: str
     flagged: int
-    """Number of flagged labels of the class."""
     examples: int
-    """Number of labels of the class."""
     suspects: Sequence[Suspect]
-    """Worst first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,40 +108,29 @@ class AuditReport:
 
     title: str
     sentence: str
-    """How many labels are wrong."""
     flagged: str
-    """How many labels are flagged, and why."""
     explanation: str
     """What the estimate and its interval mean; empty without an estimate."""
     class_names: Sequence[str]
     transition: npt.NDArray[np.floating] | None
     """P(given | true) [C true, C given]; None for too many classes or without an estimate."""
     confusions: Sequence[Confusion]
-    """Largest first."""
     gaps_kept: npt.NDArray[np.floating]
-    """Gaps [n] of labels that are not flagged."""
     gaps_flagged: npt.NDArray[np.floating]
-    """Gaps [m] of flagged labels."""
     threshold: float
     """The gap from which labels are flagged; above √2 if none is."""
     galleries: Sequence[Gallery]
     """By given class, the class with most flagged labels first."""
     warning: str = ""
-    """Why the audit cannot be trusted, if so."""
     worst: Sequence[Suspect] = ()
     """The worst labels of all classes; empty if there is only one gallery."""
     other_classes: Sequence[tuple[str, int]] = ()
     """Classes with flagged labels but without a gallery, and their numbers of flagged labels."""
     unflagged_classes: Sequence[str] = ()
-    """Classes without a flagged label."""
     runs: Sequence[RunLine] = ()
-    """Runs whose learning curves are drawn."""
     clean_test: bool = False
-    """Whether the test labels are known to be clean."""
     wrong_share: float | None = None
-    """Estimated share of wrong labels; None without an estimate."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What was run."""
 
 
 def finite(value: float | None) -> float | None:
