@@ -161,7 +161,10 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
-    return replace(data, notes=(*left_out, *column_notes(frame, data.examples.labels, str(path), by_option)))
+    notes = (*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
+    del frame, columns
+    pyarrow.default_memory_pool().release_unused()  # else pyarrow would keep the memory of the whole file
+    return replace(data, notes=notes)
 
 
 def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
@@ -187,7 +190,7 @@ def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> Inp
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     """All columns. In a CSV, those in `text_columns` stay text even if all of their values are numbers."""
     with _reporting_damage(path):
-        content = read_parquet(path) if is_parquet(path) else _read_csv(path, text_columns)
+        content = _with_index(read_parquet(path)) if is_parquet(path) else _read_csv(path, text_columns)
         require_distinct_names(content.column_names, str(path))
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
         # there are not two copies of everything at a time.
@@ -204,7 +207,7 @@ def read_parquet(path: Path) -> pyarrow.Table:
     """All rows of a Parquet file; raises InputError if it is damaged or unpacks to far more than its size."""
     with _reporting_damage(path), pyarrow.parquet.ParquetFile(path) as file:
         require_modest(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
-        content = _with_index(file.read())
+        content = file.read()
         content.validate(full=True)  # text in a damaged file may not be UTF-8
         return content
 
