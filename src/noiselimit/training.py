@@ -168,10 +168,8 @@ class _Trainer:
             if self.checkpoints is not None:
                 for found, entry in self.checkpoints.find(missing, len(specs)).items():
                     self.counter.update(specs[found], entry.epoch)
-            parents, children = (
-                [s for s in missing if (s.parent is None) is first] for first in (True, False)
-            )
-            for generation in (parents, children):
+            for has_parent in (False, True):
+                generation = [spec for spec in missing if (spec.parent is not None) is has_parent]
                 runs |= {run.spec.hash: run for run in self._train_generation(generation, runs)}
         return runs
 
@@ -214,13 +212,9 @@ class _Trainer:
 
     def _train_generation(self, specs: Sequence[RunSpec], done: Mapping[str, Run]) -> list[Run]:
         """Train runs whose parents are done; a child of a failed parent fails."""
-        runs: list[Run] = []
-        able: list[RunSpec] = []
-        for spec in specs:
-            if spec.parent is not None and done[spec.parent].failed:
-                runs.append(self._failed_child(spec, done[spec.parent]))
-            else:
-                able.append(spec)
+        failed = {spec.hash for spec in specs if spec.parent is not None and done[spec.parent].failed}
+        runs = [self._failed_child(spec, done[spec.parent or ""]) for spec in specs if spec.hash in failed]
+        able = [spec for spec in specs if spec.hash not in failed]
         for positions in plan_cohorts(able, streamed=isinstance(self.data.examples.inputs, LazyInputs)):
             cohort = [able[i] for i in positions]
             parents = [None if s.parent is None else done[s.parent].weights.classifier for s in cohort]

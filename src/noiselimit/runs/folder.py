@@ -47,16 +47,10 @@ LABELS = ["given_label", "clean_label", "predicted_label", "suggested_label"]
 SCORES = ["predicted_probability", "gap", "label_quality", "suggested_probability"]
 PARTS = ("train", "validation", "test")
 BAD_CONTENT = (
-    OSError,
-    safetensors.SafetensorError,
-    KeyError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    OverflowError,
+    *(OSError, safetensors.SafetensorError, RuntimeError, ArithmeticError),
+    *(KeyError, ValueError, TypeError, AttributeError),
 )
-"""What parsing a damaged or altered file may raise; RecursionError is a RuntimeError."""
+"""What parsing a damaged or altered file may raise."""
 
 
 def write_run(run: Run, out: Path) -> Run:
@@ -226,7 +220,7 @@ def read_outputs(folder: Path, classes: int) -> pd.DataFrame:
             and frame["part"].isin(PARTS).all()
         ):
             raise ValueError("not the outputs of a run")
-    except (*BAD_CONTENT, ArithmeticError) as error:
+    except BAD_CONTENT as error:
         raise _damaged(path, error) from None
     return frame
 
