@@ -128,7 +128,8 @@ def test_missing_values_break_lines_and_long_lines_are_thinned() -> None:
     root = lines_svg([Line("a", list(enumerate([0.1, 0.2, None, 0.3, float("nan"), 0.4, 0.5])))])
     assert [len(points(p)) for p in root.iter(SVG + "polyline")] == [2, 2]
     assert len(of_class(root, "circle", "lone")) == 1
-    root = lines_svg([Line("a", [(epoch, epoch / 5000) for epoch in range(1, 5001)])])
+    root = lines_svg([Line("a", [(epoch, epoch / 5000) for epoch in range(1, 5001)], mark=777)])
+    assert len(of_class(root, "circle", "mark")) == 1
     [drawn] = [points(p) for p in root.iter(SVG + "polyline")]
     axis = of_class(root, "line", "axis")[0]
     assert len(drawn) <= 201

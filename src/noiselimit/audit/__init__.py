@@ -1,1 +1,1 @@
-"""Which labels are wrong, and how many: from class probabilities to a table of label issues."""
+"""Find label errors: train, calibrate, estimate the noise rate, and flag the worst labels."""

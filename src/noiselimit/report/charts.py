@@ -220,11 +220,8 @@ def line_chart(
         name = tag("text", text(reference[1]), kind="soft y halo", x=right - 4, y=level + 15)
     body += [_draw(line, x, y) for emphasis in reversed(ORDER) for line in lines if line.emphasis == emphasis]
     places = spread([y(height) for *_, height in labels], LINE_HEIGHT, TOP, FOOT)
-    body += [
-        name,
-        *(_draw_label(*label, place, x, y) for label, place in zip(labels, places, strict=True)),
-    ]
-    return svg(title, body, standalone)
+    names = [_draw_label(*label, place, x, y) for label, place in zip(labels, places, strict=True)]
+    return svg(title, [*body, name, *names], standalone)
 
 
 def _draw(line: Line, x: Scale, y: Scale) -> str:
@@ -233,19 +230,17 @@ def _draw(line: Line, x: Scale, y: Scale) -> str:
         if len(part) == 1:
             shapes.append(tag("circle", kind="lone", cx=x(part[0][0]), cy=y(part[0][1]), r=2.5))
         else:
-            shapes.append(_polyline(line, [(x(a), y(b)) for a, b in part]))
-    heights = {a: b for part in line.parts for a, b in part}
+            path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in part)
+            shapes.append(
+                tag("polyline", points=path, **({"stroke_dasharray": "6 4"} if line.dashed else {}))
+            )
+    heights = {a: height for a, b in line.points if (height := finite(b)) is not None}
     if line.mark in heights:
         shapes.append(tag("circle", kind="mark", cx=x(line.mark), cy=y(heights[line.mark]), r=4.5))
     if line.label_at in heights:
         kind, place = f"label on-line x {line.emphasis}", y(heights[line.label_at]) + 4
         shapes.append(tag("text", text(line.label), kind=kind, x=x(line.label_at), y=place))
     return tag("g", *shapes, kind=f"line {line.emphasis}", opacity=f"{line.strength:.2f}")
-
-
-def _polyline(line: Line, pixels: Points) -> str:
-    dashes = {"stroke_dasharray": "6 4"} if line.dashed else {}
-    return tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in pixels), **dashes)
 
 
 def _end_labels(lines: Sequence[Line]) -> list[tuple[str, Line, float, float]]:
@@ -264,12 +259,11 @@ def _end_labels(lines: Sequence[Line]) -> list[tuple[str, Line, float, float]]:
 
 def _draw_label(label: str, line: Line, end: float, height: float, place: float, x: Scale, y: Scale) -> str:
     """The label right of the plot, with a leader if it is not beside the end of its line."""
-    shapes = []
-    if abs(place - y(height)) > 2 or x.end - x(end) > 2:
-        kind = f"leader {line.emphasis}"
-        shapes.append(tag("line", kind=kind, x1=x(end), y1=y(height), x2=x.end + 6, y2=place))
-    kind = f"label {line.emphasis}"
-    return "".join([*shapes, tag("text", text(label), kind=kind, x=x.end + 8, y=place + 4)])
+    name = tag("text", text(label), kind=f"label {line.emphasis}", x=x.end + 8, y=place + 4)
+    if abs(place - y(height)) <= 2 and x.end - x(end) <= 2:
+        return name
+    kind = f"leader {line.emphasis}"
+    return tag("line", kind=kind, x1=x(end), y1=y(height), x2=x.end + 6, y2=place) + name
 
 
 @dataclass(frozen=True)
