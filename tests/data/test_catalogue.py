@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import IterableDataset, TensorDataset
 
 from noiselimit.data import catalogue
-from noiselimit.data.catalogue import as_data_set, load_data, load_inputs
+from noiselimit.data.catalogue import as_data_set, load_data, load_unlabelled
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.errors import InputError
 
@@ -73,7 +73,7 @@ def test_a_folder_does_not_hide_a_known_name(tmp_path, monkeypatch):
     assert len(load_data("digits").examples) == 1797
 
 
-@pytest.mark.parametrize("load", [load_data, load_inputs])
+@pytest.mark.parametrize("load", [load_data, load_unlabelled])
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -96,13 +96,13 @@ def test_what_is_not_a_data_set(tmp_path, monkeypatch, load, text, word):
 
 def test_inputs_to_predict_for(tmp_path, write_idx_folder):
     images, _ = write_idx_folder(tmp_path / "mnist")
-    assert np.array_equal(load_inputs("mnist", tmp_path)[:, 0], images)
-    assert np.array_equal(load_inputs(tmp_path / "mnist")[:, 0], images)
-    assert np.array_equal(load_inputs("mnist", tmp_path, test=True)[:, 0], images[:6])
+    assert np.array_equal(load_unlabelled("mnist", tmp_path).inputs[:, 0], images)
+    assert np.array_equal(load_unlabelled(tmp_path / "mnist").inputs[:, 0], images)
+    assert np.array_equal(load_unlabelled("mnist", tmp_path, test=True).inputs[:, 0], images[:6])
     np.savez(tmp_path / "unlabelled.npz", inputs=INPUTS)
-    assert np.array_equal(load_inputs(tmp_path / "unlabelled.npz"), INPUTS)
+    assert np.array_equal(load_unlabelled(tmp_path / "unlabelled.npz").inputs, INPUTS)
     with pytest.raises(InputError, match="--test"):
-        load_inputs("digits", test=True)
+        load_unlabelled("digits", test=True)
 
 
 def test_data_sets_and_examples_stay_as_they_are():

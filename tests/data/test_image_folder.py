@@ -6,7 +6,7 @@ from PIL import Image
 
 from noiselimit.data import image_folder
 from noiselimit.data.arrays import LazyInputs, View
-from noiselimit.data.catalogue import load_data, load_inputs, load_unlabelled
+from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.pictures import Cut, PictureFiles, read_picture
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
@@ -63,7 +63,7 @@ def test_train_test_and_validation_folders(tmp_path):
     assert data.validation.labels.tolist() == [1]
     assert list(data.test.names) == ["test/cat/a.png", "test/dog/a.png"]
     assert "--validation-labels clean" in data.notes[0]
-    assert shades(load_inputs(tmp_path, test=True)) == [3, 4]
+    assert shades(load_unlabelled(tmp_path, test=True).inputs) == [3, 4]
 
 
 @pytest.mark.parametrize("name", ["val", "validation"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from noiselimit.data.catalogue import load_data, load_inputs
+from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 
@@ -48,7 +48,7 @@ def test_options_that_a_format_does_not_use_are_refused(
             load_data(source, reading=Reading(**{name: value}))
 
 
-@pytest.mark.parametrize("load", [load_data, load_inputs])
+@pytest.mark.parametrize("load", [load_data, load_unlabelled])
 @pytest.mark.parametrize("source", ["digits", "a.csv", "a.npz", "idx", "pictures"])
 def test_nothing_is_downloaded_for_own_data(sources: Path, load: Any, source: str) -> None:
     with pytest.raises(InputError, match=f"^{source}: .*--download"):
@@ -58,7 +58,7 @@ def test_nothing_is_downloaded_for_own_data(sources: Path, load: Any, source: st
 @pytest.mark.parametrize("source", ["a.csv", "a.npz"])
 def test_files_to_predict_for_take_no_picture_options(sources: Path, source: str) -> None:
     with pytest.raises(InputError, match=f"^{source}: --resize"):
-        load_inputs(source, reading=Reading(resize=4))
+        load_unlabelled(source, reading=Reading(resize=4))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.npz"])

@@ -8,7 +8,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from noiselimit.data.catalogue import load_data, load_inputs
+from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.reading import Reading
 from noiselimit.data.table_file import (
     column_names,
@@ -136,7 +136,7 @@ def test_every_form_of_one_table(write, content, name):
     assert data.examples.inputs.tolist() == FEATURES
     assert data.examples.class_names == ("1", "2", "10")
     assert data.examples.labels.tolist() == [1, 0, 2, 1, 0]
-    assert load_inputs(path, table=data.table).tolist() == FEATURES
+    assert load_unlabelled(path, table=data.table).inputs.tolist() == FEATURES
 
 
 def test_columns_of_other_names(write):
@@ -198,13 +198,13 @@ def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
     for index in ("age", ["age", "size"], "label"):
         frame.set_index(index).to_parquet(path)
         data = read_table_file(path)
-        assert set(data.table.feature_names) == {"age", "size"}
+        assert {column.name for column in data.table.columns} == {"age", "size"}
         assert data.examples.class_names == ("a", "b")
     frame.set_axis([7, 3, 9, 1]).to_parquet(path)
     assert read_table_file(path).fingerprint == plain.fingerprint
     frame.drop(columns="age").set_index(pd.RangeIndex(3, 11, 2, name="age")).to_parquet(path)
     data = read_table_file(path)
-    assert data.table.feature_names == ("size", "age")
+    assert data.table.columns == (Numeric("size"), Numeric("age"))
     assert data.examples.inputs[:, 1].tolist() == [3, 5, 7, 9]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from noiselimit import InputError, RunSpec, load_run, make_examples, train
 from noiselimit.data.arrays import LazyInputs, View
-from noiselimit.data.catalogue import load_data, load_inputs
+from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.examples import DataSet
 
 COLOURS = ["grün", "", "blau"]
@@ -36,12 +36,12 @@ def test_a_table_is_encoded_as_in_training(tmp_path: Path) -> None:
     run = load_run(train(spec, load_data(csv), out=tmp_path / "runs")[0].path or "")
     assert run.data.table is not None
     assert run.metrics["test_accuracy"] > 0.9
-    expected = run.predict_proba(load_inputs(csv, table=run.data.table))
+    expected = run.predict_proba(load_unlabelled(csv, table=run.data.table).inputs)
     assert (expected.argmax(1) == rows()["label"] - 1).mean() > 0.9
     new = rows()[["noise", "colour", "größe"]].assign(more="x")
     np.testing.assert_allclose(run.predict_proba(new), expected, atol=1e-6)
     new.to_parquet(tmp_path / "new.parquet")
-    again = run.predict_proba(load_inputs(tmp_path / "new.parquet", table=run.data.table))
+    again = run.predict_proba(load_unlabelled(tmp_path / "new.parquet", table=run.data.table).inputs)
     np.testing.assert_allclose(again, expected, atol=1e-6)
     with pytest.raises(InputError, match="no column 'noise'"):
         run.predict_proba(rows()[["größe", "colour"]])

@@ -118,12 +118,8 @@ def load_data(
     Returns
     -------
     DataSet
-        The examples, and the test and validation parts where there are any.
-
-    Raises
-    ------
-    InputError
-        If the data cannot be found or used.
+        The examples, and the test and validation parts if there are any. If the data cannot be found or used,
+        an InputError names the remedy.
     """
     text = os.fspath(name_or_path)
     entry = DATA_SETS.get(text)
@@ -194,11 +190,6 @@ class Unlabelled:
     """[n] names of the inputs at their source, such as file names."""
     notes: tuple[str, ...] = ()
     """Messages from reading."""
-
-
-def load_inputs(name_or_path: str | Path, data_dir: str | Path | None = None, **options: Any) -> Inputs:
-    """The inputs [n, …] of `load_unlabelled`, which explains the options."""
-    return load_unlabelled(name_or_path, data_dir, **options).inputs
 
 
 def load_unlabelled(

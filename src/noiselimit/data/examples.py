@@ -190,12 +190,7 @@ def make_examples(
     Returns
     -------
     Examples
-        The checked examples.
-
-    Raises
-    ------
-    InputError
-        If the data cannot be used; the message names the row and the remedy.
+        The checked examples. If the data cannot be used, an InputError names the row and the remedy.
     """
     checked = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, source)
     count = len(checked)
@@ -219,8 +214,10 @@ def make_examples(
         {name: encoded(values, f"{name} label") for name, values in (label_sets or {}).items()},
         names,
     )
-    if not may_lack_classes:
-        _require_every_class(examples, source)
+    number = first(np.bincount(examples.labels, minlength=len(classes)) == 0)
+    if number is not None and not may_lack_classes:
+        name = classes[number]
+        raise InputError(f"{source}: class {number} ('{name}') has no example; add one or remove the class.")
     return examples if missing is None else without_labels(examples, missing)
 
 
@@ -253,13 +250,6 @@ def _checked_weights(weights: Any, count: int, source: str) -> npt.NDArray[np.fl
     if not converted.any():
         raise InputError(f"{source}: all weights are 0; give some examples a weight above 0.")
     return converted
-
-
-def _require_every_class(examples: Examples, source: str) -> None:
-    number = first(np.bincount(examples.labels, minlength=examples.classes) == 0)
-    if number is not None:
-        name = examples.class_names[number]
-        raise InputError(f"{source}: class {number} ('{name}') has no example; add one or remove the class.")
 
 
 def fill_labels(labels: Any, source: str) -> tuple[npt.NDArray[Any], Flags]:

@@ -61,11 +61,6 @@ class Table:
         return sum(_width(column) for column in self.columns)
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The column's name for numbers, 'column=name' for names, 'column is missing' for empty cells."""
-        return tuple(name for column in self.columns for name in _feature_names(column))
-
-    @property
     def is_numeric(self) -> npt.NDArray[np.bool_]:
         """[features]: which are numbers, to be standardised; the others are 0 or 1."""
         return np.repeat(
@@ -121,15 +116,6 @@ class Table:
 
 def _width(column: Numeric | Categorical) -> int:
     return 1 if isinstance(column, Numeric) else len(column.categories)
-
-
-def _feature_names(column: Numeric | Categorical) -> list[str]:
-    if isinstance(column, Numeric):
-        return [column.name]
-    return [
-        f"{column.name} is missing" if category == MISSING else f"{column.name}={category}"
-        for category in column.categories
-    ]
 
 
 def _column_from_json(item: Any) -> Numeric | Categorical:
