@@ -257,7 +257,7 @@ AUDITS = [
     (csv(), (*AUDIT, "--resize", "8"), "--resize"),
     (csv(), (*AUDIT, "--download"), "--download"),
     (csv(), (*AUDIT, "--ignore", "z"), "--ignore"),
-    (csv(), (*AUDIT, "--ignore", "x,label"), "--ignore"),
+    (csv(), (*AUDIT, "--ignore", "x,label"), "label"),
     (csv(), (*AUDIT, "--ignore", "x,"), "--ignore"),
     (nothing, ("audit", "digits", "--ignore", "x"), "--ignore"),
 ]  # fmt: skip
