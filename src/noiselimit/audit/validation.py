@@ -78,7 +78,7 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
         if names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all()):
             names = None
     else:
-        labels, names = _encode(_flat(values), classes)
+        labels, names = _encode(_flat(values, "labels"), classes)
     if len(labels) != rows:
         raise InputError(
             f"there are {len(labels)} labels but {rows} rows of pred_probs: give one label per row."
@@ -91,15 +91,19 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
     return GivenLabels(labels, names)
 
 
-def _flat(values: Any) -> npt.NDArray[Any]:
+def _flat(values: Any, name: str) -> npt.NDArray[Any]:
+    """The labels as an array [n], of Python objects unless they are plain numbers or strings."""
     if isinstance(values, list | tuple):  # NumPy would turn ["a", None, 3] into strings
         values = pd.Series(list(values), dtype=object)
     if isinstance(values, pd.Series | pd.Index):
         plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf"
         values = values.to_numpy() if plain else values.to_numpy(dtype=object)
-    found = as_array(values, "labels", "labels")
+    found = as_array(values, name, "labels")
     if found.ndim != 1:
-        raise InputError(f"labels have shape {list(found.shape)}: give one label per example.")
+        raise InputError(
+            f"{name} has shape {list(found.shape)}: give one label per example, and class probabilities as "
+            "find_label_issues(labels=..., pred_probs=...)."
+        )
     return found
 
 
@@ -144,7 +148,10 @@ def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
     if labels is None:
         data = as_data_set(inputs)
         return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
-    column = _label_column(labels)
+    if isinstance(labels, pd.Series):
+        column = labels.rename("y").reset_index(drop=True)
+    else:
+        column = pd.Series(_flat(labels, "y"), name="y")
     if is_table(inputs):
         data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True)
         data = replace(data, notes=column_notes(inputs, data.examples.labels, "X", by_drop))
@@ -154,20 +161,6 @@ def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
         examples = make_examples(inputs, numbers, class_names=names, source="X")
         data = DataSet("X", without_labels(examples, missing))
     return data, GivenLabels(data.examples.labels, _original_names(data.examples.class_names, column))
-
-
-def _label_column(labels: Any) -> "pd.Series[Any]":
-    if isinstance(labels, pd.Series):
-        return labels.rename("y").reset_index(drop=True)
-    if isinstance(labels, list | tuple):  # NumPy would turn ["a", None, 3] into strings
-        return pd.Series(list(labels), dtype=object, name="y")
-    array = as_array(labels, "y", "labels")
-    if array.ndim != 1:
-        raise InputError(
-            f"y has shape {list(array.shape)}: give one label per example. To pass class probabilities, call "
-            "find_label_issues(labels=..., pred_probs=...)."
-        )
-    return pd.Series(array, name="y")
 
 
 def _original_names(names: tuple[str, ...], labels: "pd.Series[Any]") -> npt.NDArray[Any]:
