@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, below: str) -> None:
     for write in (atomic_file, atomic_folder):
         with pytest.raises(InputError, match="cannot write to folder"), write(tmp_path / below / "name"):
             pytest.fail("the block must not be entered")
-    with pytest.raises(InputError, match="it is a folder"):
+    with pytest.raises(InputError, match="not a regular file"):
         write_json(tmp_path, 1)
 
 

@@ -86,8 +86,8 @@ def write_json(path: Path, value: Any) -> None:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to; it becomes `path` if the block ends without an exception."""
     make_folder(path.parent)
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder; name a file.")
+    if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
+        raise InputError(f"cannot write {path}: it is not a regular file; name another.")
     temporary = _temporary(path)
     try:
         yield temporary
