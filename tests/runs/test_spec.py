@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.data.examples import DataSet
+from noiselimit.draws import SAMPLERS
+from noiselimit.engine.augmentation import AUGMENTATIONS
+from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
 from noiselimit.errors import InputError
 from noiselimit.methods import METHODS
 from noiselimit.networks.pretrained import WeightsFile
@@ -149,6 +152,17 @@ def test_bad_values_get_a_sentence(choices: dict[str, object], words: str) -> No
     with pytest.raises(InputError) as caught:
         grid(**choices)
     assert words in str(caught.value)
+
+
+def test_names_are_those_of_the_engine() -> None:
+    tables = {
+        "optimiser": OPTIMISERS,
+        "schedule": SCHEDULES,
+        "augmentation": AUGMENTATIONS,
+        "sampler": SAMPLERS,
+    }
+    for name, table in tables.items():
+        assert RunSpec.__dataclass_fields__[name].metadata["names"] == tuple(table)
 
 
 def test_hyper_parameters_take_the_methods_defaults() -> None:

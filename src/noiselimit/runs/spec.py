@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -72,13 +72,21 @@ class RunSpec:
     epochs: int = option(100, "Maximum number of passes over the data; Clothing1M: 30.", whole=1)
     patience: int = option(100, "Stop after this many epochs without a better validation accuracy.", whole=1)
     batch_size: int = option(256, "Examples per step.", whole=2)
-    optimiser: str = option("adam", "adam or sgd.")
+    optimiser: str = option("adam", "adam or sgd.", names=("adam", "sgd"))
     learning_rate: float = option(1e-3, "Learning rate of both networks.", below=math.inf)
-    schedule: str = option("constant", "Learning-rate schedule: constant or cosine.")
+    schedule: str = option(
+        "constant", "Learning-rate schedule: constant or cosine.", names=("constant", "cosine")
+    )
     weight_decay: float = option(0.0, "L2 penalty on the weights.", below=math.inf)
     momentum: float = option(0.9, "Momentum of sgd.", below=1.0)
-    augmentation: str = option("none", "none, flip, crop or flip-crop; CIFAR and Clothing1M: flip-crop.")
-    sampler: str = option("shuffled", "shuffled, or balanced: all classes equally often.")
+    augmentation: str = option(
+        "none",
+        "none, flip, crop or flip-crop; CIFAR and Clothing1M: flip-crop.",
+        names=("none", "flip", "crop", "flip-crop"),
+    )
+    sampler: str = option(
+        "shuffled", "shuffled, or balanced: all classes equally often.", names=("shuffled", "balanced")
+    )
     precision: str = option(
         "auto",
         "Precision of activations: float32, bfloat16, or auto: bfloat16 on a GPU that has it.",
@@ -112,27 +120,13 @@ class RunSpec:
     """Hash of the run that this one starts from; set when training starts."""
 
     def __post_init__(self) -> None:
-        for name, value in {**self._checked_numbers(), **self._checked_objects()}.items():
+        checked = {each.name: _checked(each, getattr(self, each.name)) for each in dataclasses.fields(self)}
+        for name, value in {**checked, **self._checked_objects()}.items():
             object.__setattr__(self, name, value)
         for name in ("learning_rate", "parent_learning_rate"):
             if getattr(self, name) == 0:
                 raise InputError(f"{name} is 0, so nothing would be learned: give a number above 0.")
         self._check_networks()
-        for name, known in _names().items():
-            if getattr(self, name) not in list(known):  # a list, for values that cannot be hashed
-                raise unknown(name, getattr(self, name), known)
-
-    def _checked_numbers(self) -> dict[str, object]:
-        checked: dict[str, object] = {}
-        for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            if value is None and each.default is None:
-                continue
-            if "whole" in each.metadata:
-                checked[each.name] = _whole(each.name, value, each.metadata["whole"])
-            elif "below" in each.metadata:
-                checked[each.name] = number(each.name, value, at_least=0.0, below=each.metadata["below"])
-        return checked
 
     def _checked_objects(self) -> dict[str, object]:
         from noiselimit.networks.pretrained import read_weights_file
@@ -253,20 +247,18 @@ class RunSpec:
             raise InputError(f"{source} is damaged ({error}): train the run again.") from None
 
 
-def _names() -> dict[str, Collection[str]]:
-    """The values that a field with names accepts."""
-    from noiselimit.draws import SAMPLERS
-    from noiselimit.engine.augmentation import AUGMENTATIONS
-    from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
-
-    own = {each.name: each.metadata.get("names") for each in dataclasses.fields(RunSpec)}
-    return {
-        "optimiser": OPTIMISERS,
-        "schedule": SCHEDULES,
-        "augmentation": AUGMENTATIONS,
-        "sampler": SAMPLERS,
-        **{name: names for name, names in own.items() if names},
-    }
+def _checked(each: dataclasses.Field[Any], value: Any) -> Any:
+    """The value, converted to a number if its field holds one."""
+    accepted = each.metadata
+    if value is None and each.default is None:
+        return None
+    if "whole" in accepted:
+        return _whole(each.name, value, accepted["whole"])
+    if "below" in accepted:
+        return number(each.name, value, at_least=0.0, below=accepted["below"])
+    if "names" in accepted and value not in accepted["names"]:
+        raise unknown(each.name, value, accepted["names"])
+    return value
 
 
 def architecture(spec: RunSpec, role: Role) -> Architecture:
