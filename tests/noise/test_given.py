@@ -19,17 +19,12 @@ def animals(**more):
 
 
 def test_a_label_set():
-    examples = animals(label_sets={"worst": NOISY, "rand1": CLEAN})
+    examples = animals(clean_labels=CLEAN[::-1].copy(), label_sets={"worst": NOISY, "rand1": CLEAN})
     noisy = parse_noise("given:worst").apply(examples, seed=9)
     assert np.array_equal(noisy.labels, NOISY)
-    assert np.array_equal(noisy.clean_labels, CLEAN)
+    assert np.array_equal(noisy.clean_labels, CLEAN[::-1])
     noisy.labels[:] = 0
     assert np.array_equal(examples.label_sets["worst"], NOISY)
-
-
-def test_known_clean_labels_stay():
-    examples = animals(clean_labels=CLEAN[::-1].copy(), label_sets={"worst": NOISY})
-    assert np.array_equal(GivenNoise("worst").apply(examples, 0).clean_labels, CLEAN[::-1])
 
 
 @pytest.mark.parametrize(
@@ -71,26 +66,15 @@ def test_numbers_are_names_if_the_classes_are_called_so(kind):
         drawn(1, 2, 4, 3)
 
 
-@pytest.mark.parametrize("kind", [int, str])
-def test_names_that_are_the_numbers(kind):
-    examples = make_examples(np.zeros((3, 1)), [0, 1, 2])
-    labels = [kind(label) for label in (1, 1, 2)]
-    assert GivenNoise.from_labels(labels).draw(examples, 0).tolist() == [1, 1, 2]
-
-
 def test_other_labels_or_another_name_make_another_noise():
-    noise = GivenNoise.from_labels(NOISY, "a.csv")
+    labels = NOISY.copy()
+    noise = GivenNoise.from_labels(labels, "a.csv")
+    labels[:] = 0  # the caller's own
     assert noise == GivenNoise.from_labels(NOISY.tolist(), "a.csv")
+    assert np.array_equal(noise.draw(animals(), 0), NOISY)
     assert noise != GivenNoise.from_labels(NOISY, "b.csv")
     assert noise != GivenNoise.from_labels(CLEAN, "a.csv")
     assert GivenNoise.from_labels(["ab", "c"]).digest != GivenNoise.from_labels(["a", "bc"]).digest
-
-
-def test_the_callers_labels_are_copied():
-    labels = NOISY.copy()
-    noise = GivenNoise.from_labels(labels)
-    labels[:] = 0
-    assert np.array_equal(noise.draw(animals(), 0), NOISY)
 
 
 def test_a_spec_keeps_name_and_digest_and_cannot_be_applied():
@@ -103,12 +87,7 @@ def test_a_spec_keeps_name_and_digest_and_cannot_be_applied():
 
 
 @pytest.mark.parametrize(
-    ("name", "sets", "word"),
-    [
-        ("wrost", ("worst", "rand1"), "'worst'"),
-        ("xyzzy", ("worst", "rand1"), "rand1"),
-        ("worst", (), "cifar10n"),
-    ],
+    ("name", "sets", "word"), [("wrost", ("worst", "rand1"), "'worst'"), ("worst", (), "cifar10n")]
 )
 def test_unknown_label_sets(name, sets, word):
     with pytest.raises(InputError, match=word):
@@ -127,8 +106,7 @@ def test_unknown_label_sets(name, sets, word):
         ("a.csv", b"", "0 labels"),
         ("a.txt", b"\xff\xfe", "utf-8"),
         ("a.npy", b"\x93NUMPY", "a.npy"),
-        ("a.npz", b"PK", "numpy.save"),
-        ("a.xls", b"", ".csv"),
+        ("a.npz", b"PK", ".npy"),
         ("a.npy", np.zeros((6, 1), int), "[6, 1]"),
         ("a.npy", np.array([0, 1, 2, 0.5, 1, 1]), "row 3 is 0.5"),
         ("a.npy", np.array([0, 1, 2, np.nan, 1, 1]), "row 3"),

@@ -82,7 +82,7 @@ def test_frequent_classes_count_more():
 
 def test_bits_of_instance_noise():
     examples = thousand()
-    flips = InstanceNoise(0.3).flips(examples, 4).probabilities
+    flips, _ = InstanceNoise(0.3).flips(examples, 4)
     found = preview(examples, InstanceNoise(0.3), 4)
     assert found.bits == pytest.approx(np.mean([binary_entropy(p) for p in flips]))
     assert found.bits < binary_entropy(0.3)  # less than if every example were hit alike

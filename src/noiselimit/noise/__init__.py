@@ -38,16 +38,15 @@ __all__ = [
     "preview_classes",
 ]
 
-_KINDS: tuple[type[Noise], ...] = (
-    NoNoise,
-    UniformNoise,
-    SymmetricNoise,
-    PairNoise,
-    MatrixNoise,
-    InstanceNoise,
-    GivenNoise,
-)
-NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _KINDS}
+NOISES: dict[str, type[Noise]] = {
+    "none": NoNoise,
+    "uniform": UniformNoise,
+    "symmetric": SymmetricNoise,
+    "pair": PairNoise,
+    "matrix": MatrixNoise,
+    "instance": InstanceNoise,
+    "given": GivenNoise,
+}
 
 
 def parse_noise(text: str) -> Noise:

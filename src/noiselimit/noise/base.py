@@ -1,9 +1,11 @@
 """What every noise can do, and what noises share that depend on the label alone or on one probability."""
 
+import csv
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,10 +13,13 @@ import numpy.typing as npt
 
 from noiselimit.data.arrays import Labels
 from noiselimit.data.examples import Examples, require_labels
+from noiselimit.data.npz import read_npy
 from noiselimit.errors import InputError
+from noiselimit.files import open_regular, read_bytes
 from noiselimit.randomness import Stream, uniforms
 
 Matrix = npt.NDArray[np.float64]
+Parser = Callable[[str], Any]
 Parameter = float | str | list[list[float]] | dict[str, Any] | None  # what JSON can hold
 
 
@@ -46,8 +51,8 @@ class Noise(ABC):
     def transition(self, class_names: Sequence[str]) -> Matrix:
         """Return [k, k]: row i has the probabilities of the new labels of an example with label i."""
         raise InputError(
-            f"noise '{self.kind}' has no transition matrix, because it does not depend on the label alone: "
-            "choose another, such as uniform:0.4 or matrix:FILE."
+            f"noise '{self.kind}' has no transition matrix: choose one that depends on the label alone, such "
+            "as uniform:0.4 or matrix:FILE."
         )
 
     def posteriors(self, examples: Examples, seed: int) -> Matrix | None:
@@ -64,16 +69,10 @@ class Noise(ABC):
 class ClassNoise(Noise):
     """Noise that depends on the label alone, so that its transition matrix says everything."""
 
-    @abstractmethod
-    def transition(self, class_names: Sequence[str]) -> Matrix:
-        """Return [k, k]: row i has the probabilities of the new labels of an example with label i."""
-
     def draw(self, examples: Examples, seed: int) -> Labels:
-        """Draw new labels [n]. The label of example i depends on the seed, i and the old label only."""
         return draw_from_transition(examples.labels, self.transition(examples.class_names), seed)
 
     def posteriors(self, examples: Examples, seed: int) -> Matrix:
-        """Return [n, k], the row of the transition matrix for each example's label."""
         return self.transition(examples.class_names)[examples.labels]
 
 
@@ -116,3 +115,18 @@ def check_probability(what: str, value: object) -> float:
     if not isinstance(value, Real) or not 0 <= float(value) <= 1:  # false for NaN too
         raise InputError(f"{what} noise has the probability {value}: give a number from 0 to 1, such as 0.4.")
     return float(value) + 0.0  # 1 becomes 1.0 and -0.0 becomes 0.0
+
+
+def read_file(path: Path, what: str, parsers: Mapping[str, Parser]) -> Any:
+    """Read a .npy file, or a text file with the parser for its suffix; `what` names the content."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".npy":
+            with open_regular(path) as file:
+                return read_npy(file)
+        if suffix in parsers:
+            return parsers[suffix](read_bytes(path).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason}), name a file with {what}.") from None
+    raise InputError(f"{path}: {what} must be in a file that ends in {', '.join(['.npy', *parsers])}.")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +17,9 @@ Floats = npt.NDArray[np.float64]
 SAMPLE = 5000  # examples used for standardisation, so that not all images are decoded again
 CHUNK = 2**22  # values that are processed together, because inputs may exceed the memory
 SLOPE = 4.0  # how fast flips become rarer away from the boundary, per mean distance
-BISECTIONS = 60  # more than float64 has digits
 DIRECTIONS, FLIPS = 1, 2  # steps of the noise stream; class noises draw in step 0
 
 
-@dataclass(frozen=True, eq=False)
-class Flips:
-    """What may happen to each example."""
-
-    probabilities: Floats  # [n], their mean is the noise's probability
-    targets: Labels  # [n], the class across the nearest boundary of the label
-    distances: Floats  # [n], to that boundary
-
-
-@final
 @dataclass(frozen=True)
 class InstanceNoise(ProbabilityNoise):
     """With this probability on average, a label becomes the class across the example's nearest boundary."""
@@ -38,25 +27,25 @@ class InstanceNoise(ProbabilityNoise):
     kind: ClassVar[str] = "instance"
 
     def draw(self, examples: Examples, seed: int) -> Labels:
-        flips = self.flips(examples, seed)
-        flipped = uniforms(seed, Stream.NOISE, FLIPS, len(examples)) < flips.probabilities
-        return np.where(flipped, flips.targets, examples.labels)
+        probabilities, targets = self.flips(examples, seed)
+        flipped = uniforms(seed, Stream.NOISE, FLIPS, len(examples)) < probabilities
+        return np.where(flipped, targets, examples.labels)
 
     def posteriors(self, examples: Examples, seed: int) -> Matrix:
-        flips = self.flips(examples, seed)
+        probabilities, targets = self.flips(examples, seed)
         rows = np.arange(len(examples))
         matrix = np.zeros((len(examples), examples.classes))
-        matrix[rows, flips.targets] = flips.probabilities
-        matrix[rows, examples.labels] = 1 - flips.probabilities
+        matrix[rows, targets] = probabilities
+        matrix[rows, examples.labels] = 1 - probabilities
         return matrix
 
-    def flips(self, examples: Examples, seed: int) -> Flips:
-        """Compute flips from scores s_c = w_c·x + b_c.
+    def flips(self, examples: Examples, seed: int) -> tuple[Floats, Labels]:
+        """Return the probability [n] that each label flips, and the class [n] that it would become.
 
-        The boundary between classes y and c is |s_y − s_c| / ‖w_y − w_c‖ away from x.
+        With scores s_c = w_c·x + b_c, the boundary between classes y and c is |s_y − s_c| / ‖w_y − w_c‖ away.
         """
         size = math.prod(examples.input_shape)
-        drawn = random_directions(examples.classes, size + 1, seed, DIRECTIONS)
+        drawn = random_directions(examples.classes, size + 1, seed)
         directions, offsets = drawn[:, :-1], drawn[:, -1]
         scores = project(examples.inputs, directions) + offsets
         gram = directions @ directions.T
@@ -66,13 +55,12 @@ class InstanceNoise(ProbabilityNoise):
         distances = np.abs(scores[rows, labels][:, None] - scores) / lengths[labels]
         distances[rows, labels] = np.inf
         targets = distances.argmin(axis=1)
-        nearest = distances[rows, targets]
-        return Flips(flip_probabilities(nearest, self.probability), targets, nearest)
+        return flip_probabilities(distances[rows, targets], self.probability), targets
 
 
-def random_directions(count: int, size: int, seed: int, step: int) -> Floats:
-    """Draw [count, size] standard normal numbers from the noise stream (Box–Muller)."""
-    radius, angle = uniforms(seed, Stream.NOISE, step, 2 * count * size).reshape(2, count, size)
+def random_directions(count: int, size: int, seed: int) -> Floats:
+    """Draw [count, size] standard normal numbers (Box–Muller)."""
+    radius, angle = uniforms(seed, Stream.NOISE, DIRECTIONS, 2 * count * size).reshape(2, count, size)
     normal: Floats = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * angle)
     return normal
 
@@ -117,7 +105,7 @@ def flip_probabilities(distances: Floats, mean: float) -> Floats:
     # At the lowest b every example is at or below the mean, at the highest at or above it.
     level = float(np.log(mean) - np.log1p(-mean))
     lowest, highest = level + far.min(), level + far.max()
-    for _ in range(BISECTIONS):
+    for _ in range(60):  # more than float64 has digits
         middle = (lowest + highest) / 2
         if _sigmoid(middle - far).mean() < mean:
             lowest = middle

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self, final
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from noiselimit.errors import InputError
 from noiselimit.noise.base import ClassNoise, Matrix
 
 
-@final
 @dataclass(frozen=True)
 class NoNoise(ClassNoise):
     """Keep every label."""
@@ -21,7 +20,7 @@ class NoNoise(ClassNoise):
     @classmethod
     def from_parameter(cls, parameter: object) -> Self:
         if parameter is not None:
-            raise InputError(f"noise 'none' takes no value, but got '{parameter}': write none or uniform:P.")
+            raise InputError(f"noise 'none:{parameter}' is not possible: write none or uniform:P.")
         return cls()
 
     @property

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from noiselimit.errors import InputError, unknown
-from noiselimit.noise.base import ClassNoise, Matrix, check_probability
+from noiselimit.noise.base import ClassNoise, Matrix, check_probability, parse_number
 
 CIFAR10_PAIRS = ("bird>airplane", "cat>dog", "deer>horse", "truck>automobile")
-ROUNDING = 1e-9  # by which the probabilities of several targets may exceed 1
 
 
-@final
 @dataclass(frozen=True)
 class PairNoise(ClassNoise):
     """A label of class a becomes b with the probability given for 'a>b'.
@@ -33,19 +31,12 @@ class PairNoise(ClassNoise):
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Parse a probability for CIFAR-10's four pairs, or pairs such as 'a>b:0.4;c>d:0.2'."""
-        probability = _as_number(text)
-        if probability is not None:
-            return cls.from_parameter(probability)
+        if not set(":>") & set(text):
+            return cls.from_parameter(parse_number(cls.kind, text))
         pairs = []
-        for part in text.split(";"):
-            names, _, number = part.rpartition(":")
-            if (probability := _as_number(number)) is not None:
-                pairs.append((names, probability))
-            elif part.strip():
-                raise InputError(
-                    f"pair noise '{part.strip()}' does not end in a colon and a probability: write "
-                    "'pair:cat>dog:0.4;bird>airplane:0.2', or pair:0.4 for CIFAR-10's pairs."
-                )
+        for part in filter(str.strip, text.split(";")):
+            names, _, number = part.rpartition(":") if ":" in part else (part, "", "")
+            pairs.append((names, parse_number(f"{cls.kind}:{names.strip()}", number)))
         return cls(pairs)
 
     @classmethod
@@ -62,22 +53,21 @@ class PairNoise(ClassNoise):
         return shared.pop() if tuple(pairs) == CIFAR10_PAIRS and len(shared) == 1 else pairs
 
     def transition(self, class_names: Sequence[str]) -> Matrix:
-        if isinstance(self.parameter, float) and not set(">".join(CIFAR10_PAIRS).split(">")) <= set(
-            class_names
-        ):
+        cifar10 = set(">".join(CIFAR10_PAIRS).split(">"))
+        if isinstance(self.parameter, float) and not cifar10 <= set(class_names):
             raise InputError(
-                "pair:P without names is for CIFAR-10's classes, which these data do not have: name your "
-                f"classes, as in 'pair:{class_names[0]}>{class_names[1]}:0.4'."
+                "pair:P is for CIFAR-10: name your classes, "
+                f"as in 'pair:{class_names[0]}>{class_names[1]}:0.4'."
             )
         matrix = np.zeros((len(class_names), len(class_names)))
         for text, probability in self.pairs:
             matrix[_find_classes(text, class_names)] += probability
         leaving = matrix.sum(axis=1)
-        if leaving.max() > 1 + ROUNDING:
+        if leaving.max() > 1 + 1e-9:  # several targets may sum to a little more, by rounding
             source = int(leaving.argmax())
             raise InputError(
-                f"pair noise changes '{class_names[source]}' with probability {leaving[source]:g} in all: "
-                "lower its probabilities until they sum to 1 at most."
+                f"pair noise changes '{class_names[source]}' with probability {leaving[source]:g}: "
+                "lower it to 1 at most."
             )
         np.fill_diagonal(matrix, np.maximum(1 - leaving, 0))
         return matrix
@@ -105,30 +95,20 @@ def _check_pairs(values: Any) -> tuple[tuple[str, float], ...]:
 
 def _find_classes(text: str, class_names: Sequence[str]) -> tuple[int, int]:
     """Return the numbers of the classes in 'a>b'. Names may contain '>', as '>50K' does."""
-    number = {name: position for position, name in enumerate(class_names)}
-    splits = _splits(text)
-    known = [names for names in splits if names[0] in number and names[1] in number]
-    if len(known) > 1:
+    splits = sorted(_splits(text), key=lambda names: -sum(name in class_names for name in names))
+    source, target = splits[0]
+    for name in splits[0]:
+        if name not in class_names:
+            raise unknown("class of pair noise", name, set(class_names) - {source, target})
+    if len(splits) > 1 and set(splits[1]) <= set(class_names):
         raise InputError(f"pair noise '{text}' is ambiguous: rename a class or give matrix:FILE.")
-    if not known:
-        likeliest = max(splits, key=lambda names: (names[0] in number) + (names[1] in number))
-        wrong = next(name for name in likeliest if name not in number)
-        raise unknown("class of pair noise", wrong, [name for name in class_names if name not in likeliest])
-    source, target = known[0]
     if source == target:
         raise InputError(f"pair noise '{text}' leads from a class to itself: name another target.")
-    return number[source], number[target]
+    return class_names.index(source), class_names.index(target)
 
 
 def _splits(text: str) -> list[tuple[str, str]]:
     """Every way to split the text at a '>' that leaves something on both sides."""
-    places = [place for place, letter in enumerate(text) if letter == ">"]
-    names = [(text[:place].strip(), text[place + 1 :].strip()) for place in places]
+    parts = text.split(">")
+    names = [(">".join(parts[:i]).strip(), ">".join(parts[i:]).strip()) for i in range(1, len(parts))]
     return [(source, target) for source, target in names if source and target]
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

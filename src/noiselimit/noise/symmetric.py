@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 
 from noiselimit.noise.base import ClassNoise, Matrix, ProbabilityNoise
 
 
-@final
 @dataclass(frozen=True)
 class SymmetricNoise(ProbabilityNoise, ClassNoise):
     """With this probability a label is replaced by any of the k classes, its own included.
