@@ -48,9 +48,8 @@ class MatrixNoise(ClassNoise):
         matrix: Matrix = np.array(self.rows)
         classes = len(class_names)
         if len(matrix) != classes:
-            raise InputError(
-                f"{self.source} has {len(matrix)} rows: give {classes} × {classes}, as many as classes."
-            )
+            shape = f"{classes} × {classes}"
+            raise InputError(f"{self.source} has {len(matrix)} rows for {classes} classes: give {shape}.")
         matrix /= matrix.sum(axis=1, keepdims=True)
         return matrix
 
