@@ -50,8 +50,11 @@ def test_finished_runs_are_kept_when_training_is_interrupted(blobs: DataSet, tmp
     assert noiselimit.load_run(kept).spec.epochs == 1
 
 
-@pytest.mark.parametrize("asked", [2, 20])  # in the midst of an epoch of 23 steps, and of its evaluation
-def test_a_training_can_be_stopped_at_any_step(blobs: DataSet, tmp_path: Path, asked: int) -> None:
+@pytest.mark.parametrize("asked", [3, 20])  # in the midst of an epoch of 23 steps, and of its evaluation
+def test_a_training_can_be_stopped_at_any_step(
+    blobs: DataSet, tmp_path: Path, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("noiselimit.engine.block.SHORT_EPOCH", 0.0)
     asks: list[int] = []
     updates: list[Progress] = []
 

@@ -17,7 +17,7 @@ from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend, fast_precision, find_backend, find_device
 from noiselimit.engine.callbacks import make_averages
-from noiselimit.engine.checkpoints import Checkpoints, CohortCheckpointer, open_checkpoints, parse_interval
+from noiselimit.engine.checkpoints import Checkpoints, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
 from noiselimit.engine.pair import check_start, check_weights
 from noiselimit.engine.preparation import PreparedRun, prepare_all
@@ -81,7 +81,8 @@ def train(
     averaged : average the networks' probabilities over the second half of the epochs (`Run.averaged`).
     checkpoints : 'auto' (less than 2 % of the time), least seconds between two (0: every epoch), or 'off'.
     progress : called after every epoch and run.
-    stop : called at every step, from worker threads; once it returns True, training raises `Stopped`.
+    stop : called from worker threads; once it returns True, training raises `Stopped`. It is called at every
+        step or, if epochs take less than a second, after every epoch, whose end is then saved.
 
     Returns
     -------
@@ -244,7 +245,7 @@ class _Trainer:
             on_epoch=lambda row, record: self.counter.update(specs[row], int(record["epoch"] or 0), record),
             on_result=on_result,
             callback=make_averages if self.averaged else None,
-            checkpointer=None if self.checkpoints is None else CohortCheckpointer(self.checkpoints, specs),
+            checkpoints=self.checkpoints,
             stop=self.stop,
         ).train()
         return runs

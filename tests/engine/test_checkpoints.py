@@ -20,9 +20,8 @@ from noiselimit.engine import checkpoints as module
 from noiselimit.engine.checkpoints import (
     COST_FACTOR,
     LEAST_SECONDS,
-    Checkpoints,
-    CohortCheckpointer,
     Interval,
+    open_checkpoints,
     parse_interval,
     read_entries,
     write_checkpoint,
@@ -32,7 +31,7 @@ from noiselimit.errors import InputError, Notice
 from noiselimit.runs.binding import bind
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import RunSpec, grid
-from noiselimit.training import Progress, train
+from noiselimit.training import Progress, Stopped, train
 
 SPEC = RunSpec("limit-l", epochs=8, batch_size=16, network="linear", noise="uniform:0.3")  # type: ignore[arg-type]
 
@@ -144,11 +143,35 @@ def test_progress_counts_the_epochs_of_checkpoints(blobs: DataSet, tmp_path: Pat
 def test_two_generations_are_kept_and_none_at_the_end(blobs: DataSet, tmp_path: Path) -> None:
     train_interrupted([SPEC], blobs, tmp_path, after=5)
     assert epochs(tmp_path) == [4, 5]
-    (tmp_path / ".checkpoints" / ".0123456789abcdef.tmp").write_bytes(b"left by a killed process")
+    (tmp_path / ".checkpoints" / ".checkpoint.0123abcd.tmp").write_bytes(b"left by a killed process")
     train_interrupted([SPEC], blobs, tmp_path, after=1)
     assert epochs(tmp_path) == [5, 6]
     (run,) = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)[0] or ()
     assert list(tmp_path.iterdir()) == [run.path]
+
+
+@pytest.mark.parametrize(("short", "kept"), [(60.0, [3]), (0.0, [])])
+def test_a_short_epoch_is_finished_and_saved_if_training_is_stopped(
+    blobs: DataSet,
+    undisturbed: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    short: float,
+    kept: list[int],
+) -> None:
+    monkeypatch.setattr("noiselimit.engine.block.SHORT_EPOCH", short)
+    done: list[Progress] = []
+    asked: list[int] = []
+
+    def stop() -> bool:
+        asked.append(len(done))
+        return asked.count(2) > 2 or 3 in asked  # at the first step of the third epoch, or at its end
+
+    with pytest.raises(Stopped):
+        train(SPEC, blobs, out=tmp_path, device="cpu", threads=1, progress=done.append, stop=stop)
+    assert [int(path.name.split("-")[1]) for path in tmp_path.glob(".checkpoints/*")] == kept
+    runs, _ = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
+    assert_same_run(undisturbed, (runs or [])[0])
 
 
 def test_other_runs_keep_their_checkpoints(blobs: DataSet, tmp_path: Path) -> None:
@@ -278,16 +301,22 @@ def test_a_state_of_another_network_is_refused(blobs: DataSet, undisturbed: Run,
         train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
 
 
+GPU = torch.device("cuda")  # checkpoints are written in the background
+
+
 class SlowWriter:
     """Makes writing wait until `may` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.may, self.began, write = threading.Event(), threading.Event(), module.write_checkpoint
+        self.may, self.began, self.wrote = threading.Event(), threading.Event(), threading.Event()
+        write = module.write_checkpoint
 
         def wait_and_write(folder: Path, states: module.States) -> Path:
             self.began.set()
             assert self.may.wait(20)
-            return write(folder, states)
+            path = write(folder, states)
+            self.wrote.set()
+            return path
 
         monkeypatch.setattr(module, "write_checkpoint", wait_and_write)
 
@@ -303,28 +332,29 @@ def test_a_gpu_does_not_wait_for_checkpoints(
         taken.append(epoch)
         return {0: make_state(epoch)}
 
-    with Checkpoints(tmp_path, None, averaged=False, in_background=True) as checkpoints:
-        checkpointer = CohortCheckpointer(checkpoints, [replace(spec, seed=7), spec])
-        save = checkpointer.saver([1])
-        save(lambda: take(1), lambda: 0)
+    other = replace(spec, seed=7)
+    with open_checkpoints(tmp_path, None, GPU, averaged=False) as checkpoints:
+        assert checkpoints is not None
+        save = checkpoints.saver([spec])
+        save(lambda: take(1), lambda: 0, False)
         assert writer.began.wait(20)
-        save(lambda: take(2), lambda: 0)  # skipped
+        save(lambda: take(2), lambda: 0, False)  # skipped
         writer.may.set()
-        assert checkpointer.epochs([0, 1]) == [0, 1]
-        save(lambda: take(3), lambda: 0)
-        assert checkpointer.epochs([1]) == [3]
-        (found,) = checkpointer.states([1])
+        assert [checkpoints.newest(each) is None for each in (spec, other)] == [False, True]
+        save(lambda: take(3), lambda: 0, False)
+        found = checkpoints.load(spec)
     assert taken == [1, 3]
-    assert (found.step, found.capacity, found.estimate) == (15, 0.1, float("inf"))
+    assert (found.epoch, found.step, found.capacity, found.estimate) == (3, 15, 0.1, float("inf"))
     assert found.history == make_state(3).history
     assert torch.equal(found.tensors["classifier.weights"], torch.full((3,), 3.0))
 
 
 def test_every_epoch_means_every_epoch(spec: RunSpec, tmp_path: Path) -> None:
-    with Checkpoints(tmp_path, 0.0, averaged=False, in_background=True) as checkpoints:
-        save = CohortCheckpointer(checkpoints, [spec]).saver([0])
+    with open_checkpoints(tmp_path, 0.0, GPU, averaged=False) as checkpoints:
+        assert checkpoints is not None
+        save = checkpoints.saver([spec])
         for epoch in (1, 2, 3):
-            save(lambda epoch=epoch: {0: make_state(epoch)}, lambda: 0)  # type: ignore[misc]
+            save(lambda epoch=epoch: {0: make_state(epoch)}, lambda: 0, False)  # type: ignore[misc]
     assert epochs(tmp_path) == [2, 3]
 
 
@@ -333,18 +363,18 @@ def test_an_interrupted_training_does_not_wait_long(
 ) -> None:
     monkeypatch.setattr(module, "EXIT_TIMEOUT", 0.05)
     writer = SlowWriter(monkeypatch)
-    checkpoints = Checkpoints(tmp_path, 0.0, averaged=False, in_background=True)
 
     def interrupted() -> None:
-        with checkpoints:
-            CohortCheckpointer(checkpoints, [spec]).saver([0])(lambda: {0: make_state(1)}, lambda: 0)
+        with open_checkpoints(tmp_path, 0.0, GPU, averaged=False) as checkpoints:
+            assert checkpoints is not None
+            checkpoints.saver([spec])(lambda: {0: make_state(1)}, lambda: 0, False)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert not writer.may.is_set()
     writer.may.set()
-    checkpoints.wait()
+    assert writer.wrote.wait(20)
     assert epochs(tmp_path) == [1]
 
 

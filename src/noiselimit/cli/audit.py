@@ -88,6 +88,7 @@ def audit(
     suspicious ones flagged, the class probabilities, and a page to review. The data are never changed.
     """
     from noiselimit.audit.fit import audit_data
+    from noiselimit.audit.folder import check_audit_folder
     from noiselimit.audit.issues import FlagRule
     from noiselimit.audit.report import make_summary, save_audit, summary_sentences
     from noiselimit.cli.progress import training_progress
@@ -103,6 +104,7 @@ def audit(
     how = {**vars(compute), "many_classes": task.many_classes}
     del how["threads_per_block"]
     with unfinished_folder(folder) as unfinished:
+        check_audit_folder(folder, overwrite=task.overwrite)
         examined = _load(data, task, reading, source, settings.seeds[0], quiet)
         with training_progress(quiet) as progress:
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
@@ -168,14 +170,12 @@ def check_options(data: str, task: Task, reading: Reading, compute: Compute) -> 
 def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) -> None:
     """Refuse paths where the audit or the cleaned copy cannot be written, or would touch the data."""
     from noiselimit.audit.fixes import check_cleaned_target
-    from noiselimit.audit.folder import check_audit_folder
     from noiselimit.data.catalogue import DATA_SETS
     from noiselimit.data.mnist import holds_idx
 
     data = None if source in DATA_SETS else Path(source)
     if data is not None and (_is_inside(out, data) or _is_inside(data, out)):
         raise InputError(f"{out} and the data contain each other: name another --out.")
-    check_audit_folder(out, overwrite=overwrite)
     _require_writable(out)
     if write is None:
         return
@@ -214,10 +214,16 @@ def unfinished_folder(folder: Path) -> Iterator[Path]:
         try:
             yield unfinished
         except BaseException:
-            if not _has_progress(unfinished):
+            if _is_finished(place, unfinished) or not _has_progress(unfinished):
                 shutil.rmtree(unfinished, ignore_errors=True)
             raise
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _is_finished(audit: Path, unfinished: Path) -> bool:
+    """Whether the audit was written after its runs: it was killed before it could delete them."""
+    both_exist = audit.exists() and unfinished.exists()
+    return both_exist and audit.stat().st_mtime_ns > unfinished.stat().st_mtime_ns
 
 
 def _has_progress(unfinished: Path) -> bool:

@@ -25,6 +25,8 @@ from noiselimit.runs.spec import RunSpec
 
 SCORED_AT_ONCE = 2**27
 """Probabilities of rows that finish together: half a gigabyte for each network."""
+SHORT_EPOCH = 1.0
+"""Seconds. Training that is stopped finishes an epoch as short as this, to save its end."""
 
 
 class Block:
@@ -118,9 +120,9 @@ class Block:
         If `stop` returns True, this returns or raises `Stopped`. `save` is called after each epoch, when all
         results were yielded, so that every row is either in a result or in a checkpoint.
         """
-        self.stop = stop
-        epoch = self.epochs_done
-        while len(self.finished) < len(self.specs):
+        epoch, seconds = self.epochs_done, math.inf
+        while len(self.finished) < len(self.specs) and not stop():
+            self.stop = stop if seconds > SHORT_EPOCH else lambda: False
             epoch, started = epoch + 1, time.perf_counter()
             if not self._train_epoch(epoch):
                 return
@@ -138,7 +140,7 @@ class Block:
             if self.finished and self._removal_pays(epoch, seconds):
                 self._select([i for i in range(len(self.specs)) if i not in self.finished])
             if save is not None and len(self.finished) < len(self.specs):
-                save(partial(take_states, self, epoch), partial(state_bytes, self, epoch))
+                save(partial(take_states, self, epoch), partial(state_bytes, self, epoch), stop())
 
     def _train_epoch(self, epoch: int) -> bool:
         """One pass over the training examples, in each row's own order; False if it was stopped.

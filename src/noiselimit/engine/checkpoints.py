@@ -8,18 +8,17 @@ import dataclasses
 import hashlib
 import json
 import math
-import re
 import secrets
 import threading
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -29,32 +28,28 @@ from torch import Tensor
 from noiselimit.engine.callbacks import is_averaged
 from noiselimit.engine.results import RowState, SaveStates, TakeStates
 from noiselimit.errors import InputError, Notice, number
-from noiselimit.files import finite_json, open_regular, sync
+from noiselimit.files import clear_leftovers, finite_json, open_regular, sync
 from noiselimit.runs.spec import RunSpec
 
 FOLDER = ".checkpoints"
 FORMAT = 1
 GENERATIONS = 2
 """Checkpoints kept of each run: the newest, and one to fall back on."""
-NAME = re.compile(r"epoch-[0-9]{5,}-[0-9a-f]{32}\.safetensors")
-TEMPORARY_NAME = re.compile(r"\.[0-9a-f]{16}\.tmp")
+NAMES = f"epoch-*-{'[0-9a-f]' * 32}.safetensors"
+TEMPORARY = "checkpoint"
 
 COST_FACTOR = 50
 """The next checkpoint waits this many times longer than the last one took: less than 2 % of the time."""
 LEAST_SECONDS = 10.0
 """Shortest time between two automatic checkpoints."""
 ASSUMED_SPEED = 2e8
-"""Bytes per second, for the first checkpoint."""
+"""Bytes per second, for the first checkpoint. Training that is stopped saves no more than this."""
 LARGEST_ASSUMED_COST = 6.0
 """Seconds; the first checkpoint comes after five minutes at the latest."""
 EXIT_TIMEOUT = 1.5
 """Seconds that an interrupted training waits for a checkpoint that is being written."""
 
 States = Sequence[tuple[RunSpec, RowState]]
-
-
-class DamagedCheckpoint(Exception):  # noqa: N818
-    """The file is not a valid checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +65,16 @@ class Entry:
     """Version of torch that computed it."""
 
 
-def _entry(spec: RunSpec, state: RowState) -> Entry:
-    averaged = any(name.startswith("watched.") for name in state.tensors)
-    return Entry(spec.folder_name, state.epoch, averaged, torch.__version__)
+def _entries(states: States) -> dict[str, Entry]:
+    return {
+        spec.hash: Entry(
+            spec.folder_name,
+            state.epoch,
+            any(name.startswith("watched.") for name in state.tensors),
+            torch.__version__,
+        )
+        for spec, state in states
+    }
 
 
 def write_checkpoint(folder: Path, states: States) -> Path:
@@ -89,10 +91,10 @@ def write_checkpoint(folder: Path, states: States) -> Path:
         text = json.dumps(facts, allow_nan=False).encode()
         tensors[f"{spec.hash}/run"] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
         tensors |= {f"{spec.hash}/{name}": tensor.contiguous() for name, tensor in state.tensors.items()}
-    entries = {spec.hash: dataclasses.asdict(_entry(spec, state)) for spec, state in states}
+    entries = {run: dataclasses.asdict(entry) for run, entry in _entries(states).items()}
     epoch = max(state.epoch for _, state in states)
     folder.mkdir(exist_ok=True)
-    temporary = folder / f".{secrets.token_hex(8)}.tmp"
+    temporary = folder / f".{TEMPORARY}.{secrets.token_hex(4)}.tmp"
     try:
         metadata = {"format": str(FORMAT), "runs": json.dumps(entries)}
         safetensors.torch.save_file(tensors, temporary, metadata)
@@ -106,49 +108,39 @@ def write_checkpoint(folder: Path, states: States) -> Path:
     return path
 
 
-def read_entries(path: Path) -> dict[str, Entry]:
-    """Which runs a checkpoint holds, by hash; raises `DamagedCheckpoint` unless the file is intact."""
+def read_entries(path: Path) -> dict[str, Entry] | None:
+    """Which runs a checkpoint holds, by hash; None if the file is damaged."""
     try:
-        with safetensors.safe_open(path, "pt") as file:  # compares the file's size with its header
-            metadata = file.metadata() or {}
-        if not path.stem.endswith(f"-{_checksum(path)}"):
-            raise ValueError("wrong checksum")
-        if int(metadata["format"]) > FORMAT:
-            raise InputError(
-                f"{path} was written by a newer noiselimit: install that, or delete the file to start over."
-            )
-        entries: Mapping[str, Any] = finite_json(metadata["runs"])
-        return {
-            run: Entry(str(e["folder"]), int(e["epoch"]), e["averaged"] is True, str(e["torch"]))
-            for run, e in entries.items()
-        }
-    except (InputError, PermissionError):
-        raise
-    except _BAD_CONTENT as error:
-        raise DamagedCheckpoint(str(error)) from None
+        with safetensors.safe_open(path, "pt") as file:
+            metadata = file.metadata()
+    except safetensors.SafetensorError:
+        return None
+    if not path.stem.endswith(f"-{_checksum(path)}"):
+        return None
+    if int(metadata["format"]) > FORMAT:
+        raise InputError(
+            f"{path} was written by a newer noiselimit: install that, or delete the file to start over."
+        )
+    names = [field.name for field in dataclasses.fields(Entry)]
+    found: dict[str, Any] = json.loads(metadata["runs"])
+    return {run: Entry(**{name: entry[name] for name in names}) for run, entry in found.items()}
 
 
 def load_state(path: Path, run: str, entry: Entry) -> RowState:
     """Load the state of one run from an intact checkpoint."""
-    try:
-        with safetensors.safe_open(path, "pt") as file:
-            names = [name for name in file.keys() if name.startswith(f"{run}/")]  # noqa: SIM118  # not a mapping
-            tensors = {name.removeprefix(f"{run}/"): file.get_tensor(name) for name in names}
-        facts: Mapping[str, Any] = finite_json(tensors.pop("run").numpy().tobytes().decode())
-        return RowState(
-            epoch=entry.epoch,
-            step=int(facts["step"]),
-            history=tuple(facts["history"]),
-            capacity=float(facts["capacity"]),
-            estimate=math.inf if facts["estimate"] is None else float(facts["estimate"]),
-            channels_last=bool(facts["channels_last"]),
-            tensors=tensors,
-        )
-    except _BAD_CONTENT as error:
-        raise InputError(f"{path} is not a valid checkpoint ({error}): delete it and try again.") from None
-
-
-_BAD_CONTENT = (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError, AttributeError)
+    with safetensors.safe_open(path, "pt") as file:
+        names = [name for name in file.keys() if name.startswith(f"{run}/")]  # noqa: SIM118  # not a mapping
+        tensors = {name.removeprefix(f"{run}/"): file.get_tensor(name) for name in names}
+    facts: Mapping[str, Any] = finite_json(tensors.pop("run").numpy().tobytes().decode())
+    return RowState(
+        epoch=entry.epoch,
+        step=facts["step"],
+        history=tuple(facts["history"]),
+        capacity=facts["capacity"],
+        estimate=math.inf if facts["estimate"] is None else facts["estimate"],
+        channels_last=facts["channels_last"],
+        tensors=tensors,
+    )
 
 
 def _checksum(path: Path) -> str:
@@ -193,26 +185,35 @@ class Interval:
         self._cost, self._last = cost, self._clock()
 
 
+@contextmanager
 def open_checkpoints(
     out: Path | None, seconds: float | None, device: torch.device, *, averaged: bool
-) -> AbstractContextManager["Checkpoints | None"]:
+) -> Iterator["Checkpoints | None"]:
     """The checkpoints in the output folder, at least `seconds` apart; None without a folder or if off."""
     if out is None or seconds == math.inf:
-        return nullcontext()
-    return Checkpoints(out, seconds, averaged=averaged, in_background=device.type != "cpu")
+        yield None
+        return
+    checkpoints = Checkpoints(out, seconds, averaged=averaged, in_background=device.type != "cpu")
+    try:
+        yield checkpoints
+    except BaseException:
+        checkpoints.close(EXIT_TIMEOUT)
+        raise
+    checkpoints.close()
+    checkpoints.warn_of_failure()
 
 
 class Checkpoints:
-    """The checkpoints in an output folder, as a context manager.
+    """The checkpoints in an output folder.
 
-    On exit, files that no unfinished run needs are deleted. Other files in the folder are never touched.
+    Files that no unfinished run needs are deleted. Other files in the folder are never touched.
     """
 
     def __init__(self, out: Path, seconds: float | None, *, averaged: bool, in_background: bool) -> None:
         """`averaged`: runs average probabilities, so a state must contain the averages to be of use."""
-        self.seconds = seconds
         self.folder = out / FOLDER
         self._out = out
+        self._seconds = seconds
         self._averaged = averaged
         self._in_background = in_background
         self._files: dict[Path, dict[str, Entry]] = {}  # oldest first
@@ -221,15 +222,14 @@ class Checkpoints:
         self._writer: threading.Thread | None = None
         self._failure: str | None = None
         self._warned = False
-        for path in self.folder.glob(".*.tmp"):
-            if TEMPORARY_NAME.fullmatch(path.name):  # a killed process left it
-                path.unlink(missing_ok=True)
-        found = [each for each in self.folder.glob("epoch-*") if NAME.fullmatch(each.name) and each.is_file()]
+        clear_leftovers(self.folder, TEMPORARY)
+        found = [path for path in self.folder.glob(NAMES) if path.is_file()]
         for path in sorted(found, key=lambda each: (each.stat().st_mtime_ns, each.name)):
-            try:
-                self._files[path] = read_entries(path)
-            except DamagedCheckpoint:
+            entries = read_entries(path)
+            if entries is None:
                 self._damaged.append(path)
+            else:
+                self._files[path] = entries
 
     def find(self, specs: Sequence[RunSpec], total: int) -> dict[str, Entry]:
         """Where these runs can resume, by hash; warns which of `total` runs resume, or why none does."""
@@ -251,7 +251,7 @@ class Checkpoints:
         return found
 
     def newest(self, spec: RunSpec) -> Entry | None:
-        """Where the run can resume."""
+        """Where the run can resume; None if only from the beginning."""
         place = self._newest(spec)
         return None if place is None else place[1]
 
@@ -262,6 +262,7 @@ class Checkpoints:
         return load_state(place[0], spec.hash, place[1])
 
     def _newest(self, spec: RunSpec) -> tuple[Path, Entry] | None:
+        self._wait()
         with self._lock:
             places = [(path, runs[spec.hash]) for path, runs in self._files.items() if spec.hash in runs]
         usable = [
@@ -272,24 +273,46 @@ class Checkpoints:
         ]
         return max(usable, key=lambda place: place[1].epoch, default=None)
 
-    def save(self, write: Callable[[], None]) -> None:
-        """Call `write`: in the background if the device computes meanwhile."""
-        if not self._in_background:
-            write()
-            return
-        self._writer = threading.Thread(target=write, daemon=True)
-        self._writer.start()
+    def saver(self, specs: Sequence[RunSpec]) -> SaveStates:
+        """A function that saves the states of a block of these runs when a checkpoint is due."""
+        return partial(self._save, specs, Interval(self._seconds))
 
-    def is_writing(self) -> bool:
-        """Whether a checkpoint is being written in the background."""
+    def _save(
+        self,
+        specs: Sequence[RunSpec],
+        interval: Interval,
+        take: TakeStates,
+        size: Callable[[], int],
+        stopping: bool,
+    ) -> None:
+        self.warn_of_failure()
+        if self._is_writing():
+            if interval.is_automatic:
+                return
+            self._wait()
+        if not interval.is_due(size) and not (stopping and size() <= ASSUMED_SPEED):
+            return
+        started = time.perf_counter()
+        states = [(specs[row], state) for row, state in take().items()]
+
+        def write() -> None:
+            self._add(states)
+            interval.record(time.perf_counter() - started)
+
+        if self._in_background:  # the states are copies
+            self._writer = threading.Thread(target=write, daemon=True)
+            self._writer.start()
+        else:
+            write()
+
+    def _is_writing(self) -> bool:
         return self._writer is not None and self._writer.is_alive()
 
-    def wait(self, timeout: float | None = None) -> None:
-        """Wait for the checkpoint that is being written."""
+    def _wait(self, timeout: float | None = None) -> None:
         if self._writer is not None:
             self._writer.join(timeout)
 
-    def add(self, states: States) -> None:
+    def _add(self, states: States) -> None:
         """Write a checkpoint; if that fails, training continues and `warn_of_failure` reports it."""
         try:
             path = write_checkpoint(self.folder, states)
@@ -298,7 +321,7 @@ class Checkpoints:
             return
         with self._lock:
             self._files.pop(path, None)
-            self._files[path] = {spec.hash: _entry(spec, state) for spec, state in states}
+            self._files[path] = _entries(states)
             self._delete_unneeded()
 
     def warn_of_failure(self) -> None:
@@ -324,67 +347,13 @@ class Checkpoints:
                 path.unlink()
         self._damaged.clear()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.wait(None if kind is None else EXIT_TIMEOUT)
-        if not self.is_writing():
+    def close(self, timeout: float | None = None) -> None:
+        """Wait for the checkpoint that is being written, and delete those that are no longer needed."""
+        self._wait(timeout)
+        if not self._is_writing():
             self._delete_unneeded()
             with suppress(OSError):
                 self.folder.rmdir()
-        if kind is None:
-            self.warn_of_failure()
-
-
-class CohortCheckpointer:
-    """Saves and loads the rows of one cohort."""
-
-    def __init__(self, checkpoints: Checkpoints, specs: Sequence[RunSpec]) -> None:
-        self._checkpoints = checkpoints
-        self._specs = specs
-
-    def epochs(self, rows: Sequence[int]) -> list[int]:
-        """The epochs from which these rows can resume; 0 is the beginning."""
-        self._checkpoints.wait()
-        entries = [self._checkpoints.newest(self._specs[row]) for row in rows]
-        return [0 if entry is None else entry.epoch for entry in entries]
-
-    def states(self, rows: Sequence[int]) -> list[RowState]:
-        """The states of rows that can resume after epoch 0."""
-        return [self._checkpoints.load(self._specs[row]) for row in rows]
-
-    def saver(self, rows: Sequence[int]) -> SaveStates:
-        """A function that saves the states of a block of these rows when a checkpoint is due."""
-        return _BlockSaver(self._checkpoints, [self._specs[row] for row in rows])
-
-
-class _BlockSaver:
-    """On a CPU it writes at once, so that states need no copy; beside a GPU in the background."""
-
-    def __init__(self, checkpoints: Checkpoints, specs: Sequence[RunSpec]) -> None:
-        self._checkpoints = checkpoints
-        self._specs = specs
-        self._interval = Interval(checkpoints.seconds)
-
-    def __call__(self, take: TakeStates, size: Callable[[], int]) -> None:
-        self._checkpoints.warn_of_failure()
-        if self._checkpoints.is_writing():
-            if self._interval.is_automatic:
-                return
-            self._checkpoints.wait()
-        if not self._interval.is_due(size):
-            return
-        started = time.perf_counter()
-        states = [(self._specs[row], state) for row, state in take().items()]
-
-        def write() -> None:
-            self._checkpoints.add(states)
-            self._interval.record(time.perf_counter() - started)
-
-        self._checkpoints.save(write)
 
 
 def _warn(message: str) -> None:

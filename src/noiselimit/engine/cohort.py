@@ -14,7 +14,7 @@ from noiselimit.engine.backend import Backend
 from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import block_data, device_inputs
 from noiselimit.engine.callbacks import MakeCallback
-from noiselimit.engine.checkpoints import CohortCheckpointer
+from noiselimit.engine.checkpoints import Checkpoints
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import OnEpoch, Record, RowState, RunResult, Stopped
 from noiselimit.engine.retry import train_on_gpu, with_fallback
@@ -96,10 +96,10 @@ class CohortTrainer:
     """Called with positions in `specs`, from worker threads, one call at a time."""
     callback: MakeCallback | None = None
     """Makes a callback for each block."""
-    checkpointer: CohortCheckpointer | None = None
+    checkpoints: Checkpoints | None = None
     """Saves the states of rows. Rows with a saved state resume from it."""
     stop: Callable[[], bool] = lambda: False
-    """Called at every step and evaluation batch; if it returns True, training ends with `Stopped`."""
+    """Called at every step, or after epochs that are short; if it returns True, `train` raises `Stopped`."""
 
     def __post_init__(self) -> None:
         self._streamed = isinstance(self.data.examples.inputs, LazyInputs)
@@ -153,7 +153,8 @@ class CohortTrainer:
         return self._abort.is_set() or self.stop()
 
     def _saved_epochs(self, rows: Sequence[int]) -> list[int]:
-        return [0] * len(rows) if self.checkpointer is None else self.checkpointer.epochs(rows)
+        found = [self.checkpoints and self.checkpoints.newest(self.specs[row]) for row in rows]
+        return [entry.epoch if entry else 0 for entry in found]
 
     def _train_share(self, rows: Sequence[int]) -> None:
         """The work of one thread."""
@@ -198,8 +199,9 @@ class CohortTrainer:
             with self._lock:
                 self.on_epoch(rows[row], record)
 
-        resumed = self.checkpointer.states(rows) if self.checkpointer is not None and epoch else ()
-        save = None if self.checkpointer is None else self.checkpointer.saver(rows)
+        specs = [self.specs[row] for row in rows]
+        resumed = [self.checkpoints.load(spec) for spec in specs] if self.checkpoints and epoch else ()
+        save = None if self.checkpoints is None else self.checkpoints.saver(specs)
         for result in self._make_block(rows, backend, resumed).train(on_epoch, self._should_stop, save):
             begun.set()
             row = rows[result.row]

@@ -103,5 +103,5 @@ class RowState:
 TakeStates = Callable[[], Mapping[int, RowState]]
 """Returns the states of the rows that a block still trains, by row."""
 
-SaveStates = Callable[[TakeStates, Callable[[], int]], None]
-"""(take the states, how many bytes they need): called after each epoch; it decides whether to save."""
+SaveStates = Callable[[TakeStates, Callable[[], int], bool], None]
+"""(take the states, how many bytes they need, whether training stops): called after each epoch."""
