@@ -237,7 +237,7 @@ def test_files_that_are_not_label_files(human):
     with pytest.raises(InputError, match=r"CIFAR-10_human.pt"):
         load_data("cifar10n", folder.parent)
     write_pt(folder, [1])
-    with pytest.raises(InputError, match="clean_label"):
+    with pytest.raises(InputError, match="dictionary"):
         load_data("cifar10n", folder.parent)
 
 

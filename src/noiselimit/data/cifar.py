@@ -10,11 +10,10 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.arrays import first
 from noiselimit.data.download import Progress, Published, download, extract, fetched, has_digest
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.npz import read_arrays
-from noiselimit.data.reading import require_modest
+from noiselimit.data.reading import readable, require_modest
 from noiselimit.errors import InputError
 
 _TEN = "airplane automobile bird cat deer dog frog horse ship truck"
@@ -27,15 +26,15 @@ pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray roa
 shrew skunk skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone
 television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
 """
-PICTURE = (3, 32, 32)
 PICTURE_BYTES = 3 * 32 * 32
 DEFAULTS = {"network": "resnet-34", "augmentation": "flip-crop"}
 MOST_BYTES = 256 * 2**20  # the archives have 170 MB, and CIFAR-100's training file 154 MB
 MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)  # the authors' page, which publishes the MD5 sums
+AGAIN = "download the file again"
 HINT = "unpack the archive in a folder yourself and name it with --data-dir."
 
-Batch = tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]
-"""Pictures [n, 3, 32, 32] and labels [n]."""
+Batch = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""Pictures [n, 3072] and labels [n]."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,10 @@ class Cifar:
     """MD5 sums of the files in the binary version."""
 
 
+def _archive(name: str, title: str, md5: str) -> Published:
+    return Published(name, md5, MIRRORS, MOST_BYTES, title, HINT)
+
+
 CIFAR10 = Cifar(
     "cifar10",
     tuple(_TEN.split()),
@@ -65,9 +68,7 @@ CIFAR10 = Cifar(
     1,
     "cifar-10-batches-py",
     "labels",
-    Published(
-        "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", MIRRORS, MOST_BYTES, "CIFAR-10", HINT
-    ),
+    _archive("cifar-10-binary.tar.gz", "CIFAR-10", "c32a1d4ab5d03f1284b67883e8d87530"),
     {
         "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
         "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
@@ -86,14 +87,7 @@ CIFAR100 = Cifar(
     2,
     "cifar-100-python",
     "fine_labels",
-    Published(
-        "cifar-100-binary.tar.gz",
-        "03b5dce01913d631647c71ecec9e9cb8",
-        MIRRORS,
-        MOST_BYTES,
-        "CIFAR-100",
-        HINT,
-    ),
+    _archive("cifar-100-binary.tar.gz", "CIFAR-100", "03b5dce01913d631647c71ecec9e9cb8"),
     {"train.bin": "6172c7755cfe09b2fe270c85cebc1b15", "test.bin": "4499cfba6c016c1be1438163640a0898"},
 )
 
@@ -131,11 +125,13 @@ def _read_part(cifar: Cifar, place: Path, files: tuple[str, ...], binary: bool) 
     batches = []
     for name in files:
         path = place / (f"{name}.bin" if binary else name)
-        pictures, labels = _read_binary(path, cifar.label_bytes) if binary else _read_python(path, cifar)
-        row = first(labels >= len(cifar.class_names))
-        if row is not None:
-            raise InputError(f"{path}: record {row} has label {labels[row]}; download the file again.")
-        batches.append((pictures, labels))
+        with readable(path, AGAIN):
+            pictures, labels = _read_binary(path, cifar) if binary else _read_python(path, cifar)
+            if pictures.dtype != np.uint8 or not 0 < len(pictures) == len(labels):
+                raise ValueError("it does not hold as many pictures as labels")
+            if not ((labels >= 0) & (labels < len(cifar.class_names))).all():
+                raise ValueError(f"its labels are not those of {cifar.name}")
+        batches.append((pictures.reshape(len(pictures), 3, 32, 32), labels))
     return make_examples(
         np.concatenate([pictures for pictures, _ in batches]),
         np.concatenate([labels for _, labels in batches]),
@@ -145,31 +141,17 @@ def _read_part(cifar: Cifar, place: Path, files: tuple[str, ...], binary: bool) 
     )
 
 
-def _read_binary(path: Path, label_bytes: int) -> Batch:
-    try:
-        content = np.fromfile(path, np.uint8)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); download the file again.") from None
-    size = label_bytes + PICTURE_BYTES
-    count, rest = divmod(len(content), size)
-    if rest or not count:
-        raise InputError(f"{path}: record {count} has {rest} bytes instead of {size}; download it again.")
-    records = content.reshape(count, size)
-    return records[:, label_bytes:].reshape(count, *PICTURE), records[:, label_bytes - 1]
+def _read_binary(path: Path, cifar: Cifar) -> Batch:
+    records = np.fromfile(path, np.uint8).reshape(-1, cifar.label_bytes + PICTURE_BYTES)
+    return records[:, cifar.label_bytes :], records[:, cifar.label_bytes - 1]
 
 
 def _read_python(path: Path, cifar: Cifar) -> Batch:
-    batch = _read_dictionary(path)
-    pictures = _entry(path, batch, "data", np.ndarray)
-    labels = _entry(path, batch, cifar.label_key, list)
-    if pictures.dtype != np.uint8 or pictures.ndim != 2 or pictures.shape[1] != PICTURE_BYTES:
-        raise InputError(f"{path}: 'data' is not uint8 [n, {PICTURE_BYTES}]; download the file again.")
-    if len(labels) != len(pictures) or not labels:
-        raise InputError(f"{path}: it has {len(pictures)} pictures, {len(labels)} labels; download it again.")
-    for row, label in enumerate(labels):
-        if type(label) is not int or not 0 <= label < 256:
-            raise InputError(f"{path}: the label of record {row} is not a class; download the file again.")
-    return pictures.reshape(len(pictures), *PICTURE), np.array(labels, dtype=np.uint8)
+    with path.open("rb") as file:
+        batch = _unpickle(file)
+    # Python 2 wrote the keys as bytes.
+    pictures, labels = (batch.get(key.encode(), batch.get(key)) for key in ("data", cifar.label_key))
+    return np.asarray(pictures).reshape(-1, PICTURE_BYTES), np.asarray(labels)
 
 
 class ArrayUnpickler(pickle.Unpickler):
@@ -190,35 +172,12 @@ class ArrayUnpickler(pickle.Unpickler):
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
 
-def read_pickle(file: IO[bytes], source: Path) -> Any:
-    """The value in a pickle of arrays and plain values; text that Python 2 wrote comes as bytes."""
-    try:
-        return ArrayUnpickler(file, encoding="bytes").load()
-    except Exception as error:  # a damaged pickle can raise nearly anything
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"{source}: the pickle is damaged or holds more than arrays of numbers ({reason}); "
-            "download the official file again."
-        ) from None
-
-
-def _read_dictionary(path: Path) -> dict[Any, Any]:
-    try:
-        with path.open("rb") as file:
-            value = read_pickle(file, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); download the file again.") from None
+def _unpickle(file: IO[bytes]) -> dict[Any, Any]:
+    """The dictionary in a pickle of arrays and plain values; text that Python 2 wrote comes as bytes."""
+    value = ArrayUnpickler(file, encoding="bytes").load()
     if not isinstance(value, dict):
-        raise InputError(f"{path}: this pickle is not a dictionary; download the official file again.")
+        raise ValueError("it is not a dictionary")
     return value
-
-
-def _entry(path: Path, values: dict[Any, Any], key: str, kind: type) -> Any:
-    """The value under the key, which Python 2 wrote as bytes."""
-    found = values.get(key.encode(), values.get(key))
-    if not isinstance(found, kind):
-        raise InputError(f"{path}: '{key}' is missing or of another type; download the official file again.")
-    return found
 
 
 # CIFAR-10N: CIFAR-10 with labels that people gave, as further label sets.
@@ -297,26 +256,19 @@ def _cifar10_folder(folder: Path) -> Path | None:
 def _read_label_file(path: Path) -> Mapping[str, Any]:
     """The label arrays [50000] by the names that their authors use."""
     if path.name == SHUFFLED:
-        raise InputError(
-            f"{path}: these labels are in the order of TensorFlow's copy of CIFAR-10; "
-            f"take {OFFICIAL} from the same place instead."
-        )
+        order = "these labels are in the order of TensorFlow's copy of CIFAR-10"
+        raise InputError(f"{path}: {order}; take {OFFICIAL} from the same place instead.")
     labels = read_arrays(path) if path.name == CONVERTED else _read_official(path)
     for key in (CLEAN, *LABEL_SETS.values()):
-        if not isinstance(labels, dict) or not isinstance(labels.get(key), np.ndarray):
-            raise InputError(f"{path}: there is no array '{key}'; download the file again.")
+        if not isinstance(labels.get(key), np.ndarray):
+            raise InputError(f"{path}: there is no array '{key}'; {AGAIN}.")
     return labels
 
 
-def _read_official(path: Path) -> Any:
+def _read_official(path: Path) -> dict[Any, Any]:
     """torch saved NumPy arrays: the zip file has one pickle, which holds them whole."""
-    try:
-        with zipfile.ZipFile(path) as members:
-            require_modest(path, sum(info.file_size for info in members.infolist()))
-            name = next(name for name in members.namelist() if name.endswith("data.pkl"))
-            with members.open(name) as member:
-                return read_pickle(member, path)
-    except InputError:
-        raise
-    except Exception:
-        raise InputError(f"{path}: the file is damaged or of another kind; download it again.") from None
+    with readable(path, AGAIN), zipfile.ZipFile(path) as archive:
+        require_modest(path, sum(info.file_size for info in archive.infolist()))
+        (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
+        with archive.open(name) as member:
+            return _unpickle(member)

@@ -21,7 +21,7 @@ from noiselimit.data.pictures import (
     require_good_of_each,
     skip_notes,
 )
-from noiselimit.data.reading import Reading
+from noiselimit.data.reading import Reading, readable
 from noiselimit.errors import InputError
 
 CATEGORIES = "category_names_eng.txt"
@@ -111,14 +111,10 @@ class _Lists:
     def lines(self, name: str) -> Iterator[tuple[int, str]]:
         """Numbered lines that are not blank."""
         path = self.folder / name
-        try:
-            with path.open(encoding="utf-8") as file:
-                for position, line in enumerate(file, 1):
-                    if text := line.strip():
-                        yield position, text
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise InputError(f"{path}: cannot be read ({reason}); unpack it with the other lists.") from None
+        with readable(path, "unpack it with the other lists"), path.open(encoding="utf-8") as file:
+            for position, line in enumerate(file, 1):
+                if text := line.strip():
+                    yield position, text
 
     def labels(self, name: str, classes: int) -> dict[str, int]:
         """Key → number of its category."""

@@ -2,7 +2,6 @@
 
 import gzip
 import math
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,11 +11,10 @@ import numpy.typing as npt
 
 from noiselimit.data.download import Progress, Published, download, has_digest
 from noiselimit.data.examples import DataSet, Examples, make_examples
-from noiselimit.data.reading import require_modest
+from noiselimit.data.reading import readable, require_modest
 from noiselimit.errors import InputError
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-MOST_DIMENSIONS = 32
 GZIP_MAGIC = b"\x1f\x8b"
 
 MIRRORS = (
@@ -98,32 +96,24 @@ def _read_part(folder: Path, part: str, class_names: tuple[str, ...] | None) -> 
 
 def read_idx(path: Path) -> npt.NDArray[Any]:
     """The array in an idx file, plain or gzipped, in the machine's byte order."""
-    try:
+    with readable(path, "give a file in MNIST's format, or download it again"):
         with path.open("rb") as file:
             compressed = file.read(2) == GZIP_MAGIC
         with gzip.open(path) if compressed else path.open("rb") as stream:
             return _read_array(stream, path)
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(f"{path}: the gzip compression is damaged; download the file again.") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); name a readable idx file.") from None
 
 
 def _read_array(stream: BinaryIO | gzip.GzipFile, path: Path) -> npt.NDArray[Any]:
     magic = stream.read(4)
-    known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in TYPES
-    if not known or not 1 <= magic[3] <= MOST_DIMENSIONS:
-        raise InputError(f"{path}: this is not an idx file; name one in MNIST's format.")
-    sizes = stream.read(4 * magic[3])
-    if len(sizes) < 4 * magic[3]:
-        raise InputError(f"{path}: the file is cut off; download it again.")
-    shape = np.frombuffer(sizes, dtype=">u4").tolist()
+    if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in TYPES or not magic[3]:
+        raise ValueError("it is not an idx file")
     dtype = np.dtype(TYPES[magic[2]])
+    shape = np.frombuffer(stream.read(4 * magic[3]), dtype=">u4", count=magic[3]).tolist()
     # An empty dimension would hide the others from the product.
     require_modest(path, dtype.itemsize * math.prod(max(size, 1) for size in shape))
     declared = dtype.itemsize * math.prod(shape)
     values = stream.read(declared + 1)
     if len(values) != declared:
         problem = "is cut off" if len(values) < declared else "goes on after the array"
-        raise InputError(f"{path}: the file {problem} of shape {shape}; download it again.")
+        raise ValueError(f"it {problem} of shape {shape}")
     return np.frombuffer(values, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))

@@ -1,7 +1,8 @@
 """How to read data files: the options that a user gives with a path."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -11,8 +12,7 @@ from noiselimit.fields import option
 TABLES = frozenset({"label", "clean_label", "weight", "ignore"})
 PICTURES = frozenset({"resize", "skip_bad_images"})
 LARGEST_SIDE = 2048  # in pixels: a batch of larger squares would fill the memory
-ALWAYS = 2**30
-GROWTH = 100
+ALWAYS = 2**30  # bytes that any file may unpack to
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,23 @@ class Reading:
 def require_modest(path: Path, declared: int) -> None:
     """Refuse a file that would unpack to over 1 GiB and over 100 times its size, before it is unpacked."""
     size = os.stat(path).st_size
-    if declared > max(ALWAYS, GROWTH * size):
-        raise InputError(
-            f"{path}: its {size:,} bytes would become {declared:,} in memory; "
-            "if that is no mistake, save the file without compression."
-        )
+    if declared > max(ALWAYS, 100 * size):
+        growth = f"its {size:,} bytes would become {declared:,} in memory"
+        raise InputError(f"{path}: {growth}; if that is no mistake, save the file without compression.")
+
+
+@contextmanager
+def readable(source: Path | str, remedy: str) -> Iterator[None]:
+    """Turn any error in the block into an InputError: libraries raise nearly anything on damaged files."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{source}: cannot be read ({reason_of(error)}); {remedy}.") from None
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of the message, to quote inside a sentence."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return (text.strip() or type(error).__name__).splitlines()[0][:150].rstrip(". ")
