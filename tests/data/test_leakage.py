@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import datasets
 
-from noiselimit.data import leakage
 from noiselimit.data.leakage import by_drop, by_option, column_notes, numbers_rows, tells_label
 
 GENERATOR = np.random.default_rng(0)
@@ -68,18 +67,6 @@ def test_rows_without_a_label_do_not_count():
     labels = LABELS.copy()
     labels[:4] = -1
     assert tells_label(pd.Series(np.r_[[2, 1, 0, 1], LABELS[4:]]), labels)
-
-
-@pytest.mark.parametrize("rows", [100, 60_000])
-def test_a_sample_of_many_rows_is_checked_first(monkeypatch, rows):
-    monkeypatch.setattr(leakage, "FIRST_LOOK", 1000)
-    labels = np.sort(GENERATOR.integers(0, 4, rows))
-    assert tells_label(pd.Series(labels * 3), labels)
-    assert tells_label(pd.Series(np.arange(rows) // 10), labels[np.arange(rows) // 10 * 10])
-    assert not tells_label(pd.Series(GENERATOR.normal(size=rows)), labels)
-    once = labels * 3
-    once[rows // 2] += 3
-    assert not tells_label(pd.Series(once), labels)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def audit(
     asked = " ".join(
         f"--{name.replace('_', '-')} {value:.15g}" for name, value in vars(rule).items() if value is not None
     )
-    check_options(data, task, reading, compute)
+    check_options(task, compute)
     check_paths(data, folder, task.write, overwrite=task.overwrite)
     how = {**vars(compute), "many_classes": task.many_classes}
     del how["threads_per_block"]
@@ -147,9 +147,8 @@ def default_folder(source: str) -> Path:
     return Path(f"audit-{name or 'data'}")
 
 
-def check_options(data: str, task: Task, reading: Reading, compute: Compute) -> None:
+def check_options(task: Task, compute: Compute) -> None:
     """Report mistakes before anything large is read."""
-    from noiselimit.data.table_file import require_label
     from noiselimit.engine.backend import find_backend, find_device
     from noiselimit.engine.checkpoints import parse_interval
     from noiselimit.noise import parse_noise
@@ -162,7 +161,6 @@ def check_options(data: str, task: Task, reading: Reading, compute: Compute) -> 
         raise unknown("fix", task.fix, ("drop", "relabel"))
     if task.fix is not None and task.write is None:
         raise InputError(f"--fix {task.fix} needs a file for the cleaned copy: add --write FILE.")
-    require_label(Path(data), reading.label)
     find_backend(compute.kernels, compute.graphs, find_device(compute.device))
     parse_interval(compute.checkpoints)
 

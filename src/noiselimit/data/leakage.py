@@ -12,10 +12,7 @@ import pandas as pd
 
 from noiselimit.data.arrays import Labels
 from noiselimit.data.tables import kind_of
-from noiselimit.randomness import Stream, random_words
 
-FIRST_LOOK = 10_000
-"""Random rows that are checked before all rows are: enough to see that most columns give nothing away."""
 BY_CHANCE = 1e-6
 """Probability below which agreement between a column and the labels is not chance."""
 FEWEST_NUMBERED = 20
@@ -52,10 +49,10 @@ def column_notes(
 def numbers_rows(values: "pd.Series[Any]") -> bool:
     """Whether a column differs in all rows, as whole numbers in sequence or as names."""
     rows = len(values)
-    if rows < FEWEST_NUMBERED or not values.iloc[:FIRST_LOOK].is_unique:
+    if rows < FEWEST_NUMBERED or not values.is_unique:
         return False
     if kind_of(values, "the table") == "names":
-        return bool(values.is_unique)
+        return True
     plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu"
     found = values.to_numpy() if plain else values.to_numpy(np.float64, na_value=np.nan)
     low, high = float(found.min()), float(found.max())
@@ -63,7 +60,7 @@ def numbers_rows(values: "pd.Series[Any]") -> bool:
         return False
     if (found[1:] > found[:-1]).all() or (found[1:] < found[:-1]).all():
         return True
-    return high - low < GAPS * rows and bool(np.bincount((found - found.min()).astype(np.int64)).max() == 1)
+    return high - low < GAPS * rows
 
 
 def tells_label(values: "pd.Series[Any]", labels: Labels) -> bool:
@@ -75,19 +72,8 @@ def tells_label(values: "pd.Series[Any]", labels: Labels) -> bool:
     labelled = labels >= 0
     if not labelled.all():
         values, labels = values[labelled], labels[labelled]
-    if len(labels) > 2 * FIRST_LOOK:
-        rows = _some_rows(len(labels))
-        few = _owners(values.iloc[rows], labels[rows])
-        if few is None or len(few[0]) == len(rows):
-            return False
     owners = _owners(values, labels)
     return owners is not None and 2 * len(owners[0]) <= len(labels) and _beyond_chance(*owners, labels)
-
-
-def _some_rows(rows: int) -> Labels:
-    """Random rows, so many that a value which recurs in all rows recurs among them."""
-    count = max(FIRST_LOOK, round(10 * rows**0.5))
-    return np.unique(random_words(0, Stream.ORDER, 0, count) % np.uint64(rows)).astype(np.int64)
 
 
 def _owners(values: "pd.Series[Any]", labels: Labels) -> tuple[Labels, Labels] | None:

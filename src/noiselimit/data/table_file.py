@@ -1,9 +1,8 @@
 """Data sets from tables: DataFrames with labels, and CSV, TSV and Parquet files."""
 
-import difflib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
-from noiselimit.data.arrays import Labels
+from noiselimit.data.arrays import Labels, first
 from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
 from noiselimit.data.leakage import by_option, column_notes
-from noiselimit.data.reading import Reading, require_modest
+from noiselimit.data.reading import Reading, readable, require_modest
 from noiselimit.data.tables import (
     MISSING,
     Categorical,
@@ -29,9 +28,8 @@ from noiselimit.data.tables import (
     numbers,
     require_distinct_names,
 )
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
 
-ENDINGS = (".csv", ".tsv", ".parquet")
 MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
 HEADER_BYTES = 2**16  # where the separator is looked for
 QUOTED = re.compile(rb'"[^"]*"')
@@ -65,14 +63,14 @@ def frame_data_set(
         given = pd.Series(filled, name=given.name) if missing.any() else given
     table = fit_table(inputs, source)
     names, encoded = class_numbers(given, source)
-    clean = None
     if clean_labels is not None:
-        clean = _encode(_as_column(clean_labels, "clean label", inputs, source), names, source)
+        codes, texts = _label_texts(_as_column(clean_labels, "clean label", inputs, source), source)
+        clean_labels = np.array(texts)[codes]
     if weights is not None:
         weights = numbers(_as_column(weights, "weight", inputs, source), source)
     features = table.encode(inputs, source)
     examples = make_examples(
-        features, encoded, class_names=names, clean_labels=clean, weights=weights, source=source
+        features, encoded, class_names=names, clean_labels=clean_labels, weights=weights, source=source
     )
     return DataSet(name, without_labels(examples, missing), table=table)
 
@@ -92,38 +90,26 @@ def class_numbers(labels: "pd.Series[Any]", source: str) -> tuple[tuple[str, ...
     if len(texts) == len(codes) > 1 or (len(codes) >= MANY and 2 * len(texts) > len(codes)):
         counts = f"{len(texts)} different values in {len(codes)} rows"
         raise InputError(f"{source}: column '{labels.name}' has {counts}; name one that holds classes.")
-    if kind_of(labels, source) == "names":
-        return tuple(texts), codes
-    order = sorted(range(len(texts)), key=lambda code: int(texts[code]))
-    return tuple(texts[code] for code in order), np.argsort(order)[codes]
+    return tuple(texts), codes
 
 
-def _encode(labels: "pd.Series[Any]", names: tuple[str, ...], source: str) -> Labels:
-    codes, texts = _label_texts(labels, source)
-    number = {name: place for place, name in enumerate(names)}
-    encoded = np.array([number.get(text, -1) for text in texts], np.int64)[codes]
-    if encoded.min() < 0:
-        row = int(np.argmin(encoded))
-        cell = f"'{texts[codes[row]]}' in row {row}"
-        raise InputError(f"{source}: column '{labels.name}' has {cell}, which is no given label; correct it.")
-    return encoded
-
-
-def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """(codes [n], sorted distinct texts), none of them empty; numbers must be whole."""
+def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[Labels, list[str]]:
+    """(codes [n], the distinct texts in order), none of them empty; numbers must be whole."""
     is_number = kind_of(labels, source) == "numbers"
-    raw_codes, raw_texts = as_texts(labels)
+    codes, spelled = as_texts(labels)
     # Nobody could tell two classes apart that differ only in the blanks around them.
-    texts = sorted({text.strip() for text in raw_texts})
+    spelled = [text.strip() for text in spelled]
+    whole = [text.removeprefix("-").isdecimal() for text in spelled]
+    good = [
+        text != MISSING and (not is_number or is_whole) for text, is_whole in zip(spelled, whole, strict=True)
+    ]
+    row = first(~np.array(good, bool)[codes])
+    if row is not None:
+        cell = f"the label '{spelled[codes[row]]}' in row {row}"
+        raise InputError(f"{source}: column '{labels.name}' has {cell}; give a whole number or a name.")
+    texts = sorted(set(spelled), key=int if is_number else None)
     place = {text: number for number, text in enumerate(texts)}
-    codes = np.array([place[text.strip()] for text in raw_texts], np.int64)[raw_codes]
-    wrong = [text == MISSING or (is_number and not text.removeprefix("-").isdecimal()) for text in texts]
-    if any(wrong):
-        row = int(np.argmax(np.array(wrong)[codes]))
-        text = texts[codes[row]]
-        cell = "no label" if text == MISSING else f"not a whole number but {text}"
-        raise InputError(f"{source}: column '{labels.name}' has {cell} in row {row}; correct or remove it.")
-    return codes, texts
+    return np.array([place[text] for text in spelled], np.int64)[codes], texts
 
 
 def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noqa: B008 - frozen
@@ -142,7 +128,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     named += [("ignore", name) for name in dict.fromkeys(reading.ignore)]
     for option, name in named:
         if name not in frame.columns:
-            raise _no_column(path, option, name, inputs)
+            raise InputError(f"{path}: --{option}: {unknown('column', name, inputs)}")
         options = [f"--{other}" for other, column in named if column == name]
         if len(options) > 1:
             raise InputError(f"{path}: {' and '.join(options)} name the same column '{name}'; correct one.")
@@ -180,16 +166,9 @@ def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArra
     return table.encode(frame, str(path))
 
 
-def _no_column(path: Path, option: str, name: str, others: Sequence[str]) -> InputError:
-    close = difflib.get_close_matches(name, others, n=1)
-    remedy = f"did you mean --{option} {close[0]}?" if close else f"name one with --{option}."
-    shown = ", ".join(others[:20]) + (", …" if len(others) > 20 else "")
-    return InputError(f"{path}: there is no column '{name}' but {shown or 'no other'}; {remedy}")
-
-
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     """All columns. In a CSV, those in `text_columns` stay text even if all of their values are numbers."""
-    with _reporting_damage(path):
+    with _readable(path):
         content = _with_index(read_parquet(path)) if is_parquet(path) else _read_csv(path, text_columns)
         require_distinct_names(content.column_names, str(path))
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
@@ -205,24 +184,16 @@ def is_parquet(path: Path) -> bool:
 
 def read_parquet(path: Path) -> pyarrow.Table:
     """All rows of a Parquet file; raises InputError if it is damaged or unpacks to far more than its size."""
-    with _reporting_damage(path), pyarrow.parquet.ParquetFile(path) as file:
+    with _readable(path), pyarrow.parquet.ParquetFile(path) as file:
         require_modest(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
         content = file.read()
         content.validate(full=True)  # text in a damaged file may not be UTF-8
         return content
 
 
-@contextmanager
-def _reporting_damage(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # pyarrow raises nearly anything on damaged files
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        reason = (text.splitlines() or [type(error).__name__])[0][:150].rstrip(". ")
-        wanted = "a Parquet file" if is_parquet(path) else "a UTF-8 table with as many cells in every line"
-        raise InputError(f"{path}: cannot be read ({reason}); give {wanted}.") from None
+def _readable(path: Path) -> AbstractContextManager[None]:
+    wanted = "a Parquet file" if is_parquet(path) else "a UTF-8 table with as many cells in every line"
+    return readable(path, f"give {wanted}")
 
 
 def _with_index(content: pyarrow.Table) -> pyarrow.Table:
@@ -256,24 +227,3 @@ def separator(path: Path) -> str:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
     unquoted = QUOTED.sub(b"", header[0]) if header else b""
     return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))
-
-
-def require_label(path: Path, label: str | None) -> None:
-    """Raise InputError if a table lacks its label column, before anything large is read."""
-    wanted, names = label or "label", column_names(path)
-    if names is not None and wanted not in names:
-        raise _no_column(path, "label", wanted, names)
-
-
-def column_names(path: Path) -> list[str] | None:
-    """Column names without reading the rows; None if it is not a table or cannot be read."""
-    if path.suffix.lower() not in ENDINGS or not path.is_file():
-        return None
-    try:
-        if is_parquet(path):
-            return list(_with_index(pyarrow.parquet.read_schema(path).empty_table()).column_names)
-        parsing = pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True)
-        with pyarrow.csv.open_csv(path, parse_options=parsing) as reader:  # reads the first block only
-            return list(reader.schema.names)
-    except (pyarrow.ArrowException, OSError, ValueError):
-        return None

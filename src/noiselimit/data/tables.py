@@ -6,7 +6,7 @@ The encoding is fitted once, on all rows, and kept with a run so that new rows a
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,17 +36,44 @@ MIXED = 20  # up to so many values, a column may mix numbers and words, such as 
 
 @dataclass(frozen=True)
 class Numeric:
-    """A column of numbers."""
+    """A column of numbers: one feature, to be standardised."""
 
     name: str
+    width: ClassVar[int] = 1
+
+    def encode(self, values: "pd.Series[Any]", features: npt.NDArray[np.float32], source: str) -> None:
+        """Write the features [n, 1] of the values."""
+        features[:, 0] = numbers(values, source)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"name": self.name}
 
 
 @dataclass(frozen=True)
 class Categorical:
-    """A column of names, and the names that occurred when it was fitted."""
+    """A column of names: one feature, 0 or 1, for each name that occurred when it was fitted."""
 
     name: str
     categories: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.categories)
+
+    def encode(self, values: "pd.Series[Any]", features: npt.NDArray[np.float32], source: str) -> None:
+        """Write the features [n, width] of the values, 0 for names that are none of the categories."""
+        kind_of(values, source)  # refuses dates, lists and the like
+        codes, texts = as_texts(values)
+        number = {category: place for place, category in enumerate(self.categories)}
+        place = np.array([number.get(text, -1) for text in texts], np.int64)[codes]
+        rows = np.flatnonzero(place >= 0)
+        features[rows, place[rows]] = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"name": self.name, "categories": list(self.categories)}
 
 
 @dataclass(frozen=True)
@@ -58,77 +85,47 @@ class Table:
     @property
     def features(self) -> int:
         """Number of features of a row."""
-        return sum(_width(column) for column in self.columns)
+        return sum(column.width for column in self.columns)
 
     @property
     def is_numeric(self) -> npt.NDArray[np.bool_]:
         """[features]: which are numbers, to be standardised; the others are 0 or 1."""
-        return np.repeat(
-            [isinstance(column, Numeric) for column in self.columns],
-            [_width(column) for column in self.columns],
-        )
+        numeric = [isinstance(column, Numeric) for column in self.columns]
+        return np.repeat(numeric, [column.width for column in self.columns])
 
     def encode(self, frame: pd.DataFrame, source: str = "the table") -> npt.NDArray[np.float32]:
-        """Features [n, features] of rows that have all columns of the table, in any order.
-
-        A name that did not occur when the table was fitted is 0 in all features of its column.
-        """
+        """Features [n, features] of rows that have all columns of the table, in any order."""
         names = Counter(frame.columns)
         features = np.zeros((len(frame), self.features), np.float32)
         start = 0
         for column in self.columns:
-            if names[column.name] > 1:
-                raise InputError(f"{source}: two columns are called '{column.name}'; remove one.")
-            if column.name not in names:
-                raise InputError(f"{source}: there is no column '{column.name}' as in training; add it.")
-            values = frame[column.name]
-            if isinstance(column, Numeric):
-                features[:, start] = numbers(values, source, "give a number, as in training")
-            else:
-                kind_of(values, source)  # refuses dates, lists and the like
-                codes, texts = as_texts(values)
-                number = {category: place for place, category in enumerate(column.categories)}
-                place = np.array([number.get(text, -1) for text in texts], np.int64)[codes]
-                rows = np.flatnonzero(place >= 0)
-                features[rows, start + place[rows]] = 1
-            start += _width(column)
+            if names[column.name] != 1:
+                found = "two columns are" if column.name in names else "no column is"
+                raise InputError(f"{source}: {found} called '{column.name}'; give one, as in training.")
+            column.encode(frame[column.name], features[:, start : start + column.width], source)
+            start += column.width
         return features
 
     def to_json(self) -> list[dict[str, Any]]:
         """One object per column; columns of names have their categories."""
-        return [
-            {"name": column.name}
-            if isinstance(column, Numeric)
-            else {"name": column.name, "categories": list(column.categories)}
-            for column in self.columns
-        ]
+        return [column.to_json() for column in self.columns]
 
     @staticmethod
     def from_json(value: Any) -> "Table":
-        """The inverse of `to_json`; raises ValueError for anything that it could not have written."""
-        if not isinstance(value, list) or not value:
-            raise ValueError("a table is a list of columns")
-        columns = tuple(_column_from_json(item) for item in value)
-        if len({column.name for column in columns}) < len(columns):
-            raise ValueError("two columns have the same name")
-        return Table(columns)
-
-
-def _width(column: Numeric | Categorical) -> int:
-    return 1 if isinstance(column, Numeric) else len(column.categories)
-
-
-def _column_from_json(item: Any) -> Numeric | Categorical:
-    if not isinstance(item, dict) or not isinstance(item.get("name"), str) or not item["name"]:
-        raise ValueError("a column has a name")
-    if item.keys() == {"name"}:
-        return Numeric(item["name"])
-    categories = item.get("categories")
-    if item.keys() != {"name", "categories"} or not isinstance(categories, list) or not categories:
-        raise ValueError("a column has a name and perhaps categories")
-    if not all(isinstance(c, str) for c in categories) or len(set(categories)) < len(categories):
-        raise ValueError("categories are distinct strings")
-    return Categorical(item["name"], tuple(categories))
+        """The inverse of `to_json`; other values raise an exception that `load_run` reports."""
+        columns: list[Numeric | Categorical] = []
+        for item in value:
+            categories = tuple(item.get("categories", ()))
+            columns.append(Categorical(item["name"], categories) if categories else Numeric(item["name"]))
+            if not all(isinstance(text, str) for text in categories) or len(set(categories)) < len(
+                categories
+            ):
+                raise ValueError("categories are distinct strings")
+        require_distinct_names([column.name for column in columns], "the table")
+        table = Table(tuple(columns))
+        if not columns or table.to_json() != value:
+            raise ValueError("a table is a list of columns with a name and perhaps categories")
+        return table
 
 
 def fit_table(frame: pd.DataFrame, source: str) -> Table:
@@ -185,17 +182,12 @@ def _is_sentence(text: str) -> bool:
 def _refuse_spoilt_numbers(codes: npt.NDArray[np.int64], texts: list[str], column: str) -> None:
     """Refuse a column of numbers that became text because of a few words or decimal commas."""
     present = np.array(texts, dtype=object) != MISSING
-    nearly = _are_numbers([text.replace(",", ".") for text in texts])
-    spoilt = present & ~_are_numbers(texts)
+    nearly = ~np.isnan(_parsed([text.replace(",", ".") for text in texts]))
+    spoilt = present & np.isnan(_parsed(texts))
     rows = np.bincount(codes, minlength=len(texts))
     if spoilt.any() and rows[nearly].sum() >= 0.9 * rows[present].sum():
         row = int(np.argmax(spoilt[codes]))
         raise InputError(f"{column} holds numbers but '{texts[codes[row]]}' in row {row}; correct it.")
-
-
-def _are_numbers(texts: list[str]) -> npt.NDArray[np.bool_]:
-    parsed = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
-    return np.asarray(parsed.notna(), dtype=bool)
 
 
 def kind_of(values: "pd.Series[Any]", source: str) -> Literal["numbers", "names"]:
@@ -203,27 +195,25 @@ def kind_of(values: "pd.Series[Any]", source: str) -> Literal["numbers", "names"
     found = pd.api.types.infer_dtype(values, skipna=True)
     if found in KINDS:
         return KINDS[found]
-    column = f"{source}: column '{values.name}'"
+    remedy = "give numbers or text, or remove the column"
     if found in DATES:
-        raise InputError(f"{column} holds dates or times; replace them by numbers, such as the year.")
-    if found == "bytes":
-        raise InputError(f"{column} is not text in UTF-8; save the file in that encoding.")
-    if found == "mixed-integer":
-        raise InputError(f"{column} mixes numbers and text; convert it to one of them.")
-    raise InputError(f"{column} has type {found}; give numbers or text, or remove the column.")
+        remedy = "replace dates and times by numbers, such as the year"
+    elif found == "bytes":
+        remedy = "save the text in UTF-8"
+    raise InputError(f"{source}: column '{values.name}' has type {found}; {remedy}.")
 
 
-def numbers(values: "pd.Series[Any]", source: str, remedy: str = "give a number") -> npt.NDArray[np.float32]:
+def numbers(values: "pd.Series[Any]", source: str) -> npt.NDArray[np.float32]:
     """[n] finite numbers, none missing. True is 1, and text counts where it spells a number."""
     column = f"{source}: column '{values.name}'"
     if kind_of(values, source) == "numbers" or pd.api.types.is_bool_dtype(values):
         found = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         codes, texts = as_texts(values)
-        parsed = np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), np.float64)
+        parsed = _parsed(texts)
         row = first((np.isnan(parsed) & (np.array(texts, dtype=object) != MISSING))[codes])
         if row is not None:
-            raise InputError(f"{column} holds '{texts[codes[row]]}' in row {row}; {remedy}.")
+            raise InputError(f"{column} holds '{texts[codes[row]]}' in row {row}; give a number.")
         found = parsed[codes]
     with np.errstate(over="ignore"):
         narrow = found.astype(np.float32)
@@ -232,6 +222,11 @@ def numbers(values: "pd.Series[Any]", source: str, remedy: str = "give a number"
         cell = "has no number" if np.isnan(found[row]) else f"is {found[row]:g}, too large for float32,"
         raise InputError(f"{column} {cell} in row {row}; correct it or remove that row.")
     return narrow
+
+
+def _parsed(texts: list[str]) -> npt.NDArray[np.float64]:
+    """The numbers that the texts spell, NaN if none."""
+    return np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), np.float64)
 
 
 def as_texts(values: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
