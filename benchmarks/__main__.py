@@ -2,28 +2,13 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from benchmarks import accuracy, detection, documents, scale, speed
-from benchmarks.results import compare, print_results, read_results
+from benchmarks.results import compare_files
 from noiselimit.errors import InputError
-
-
-def compare_files(
-    a: Annotated[Path, typer.Argument(help="A file of speed or detection.")],
-    b: Annotated[Path | None, typer.Argument(help="A second one; without it, A is printed.")] = None,
-) -> None:
-    """Print a results file, or compare two."""
-    if b is None:
-        print_results(read_results(a))
-        return
-    table, notes = compare(read_results(a), read_results(b))
-    print(table.to_string(index=False, float_format="{:.4g}".format))
-    print("\n".join(notes))
-
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "speed": speed.main,

@@ -15,10 +15,9 @@ import numpy as np
 import typer
 
 from benchmarks.peers import (
-    Arrays,
     Flags,
+    Found,
     Setting,
-    area_under_margin,
     cleanlab_flags,
     cross_validate,
     flagging,
@@ -30,15 +29,7 @@ from benchmarks.peers import (
     train_plain,
 )
 from benchmarks.problems import Labels, Problem, load_problem, make_problems
-from benchmarks.results import (
-    DETECTION,
-    SCHEMA,
-    Content,
-    environment,
-    print_results,
-    read_results,
-    trainings_of,
-)
+from benchmarks.results import DETECTION, Content, environment, print_results, read_results, trainings_of
 from benchmarks.speed import reset_memory
 from noiselimit.audit.find import find_label_issues
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
@@ -57,8 +48,8 @@ COMMON = ("network", "epochs", "batch_size", "optimiser", "learning_rate", "sche
 Row = dict[str, Any]
 
 
-def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> Arrays:
-    """Our audit: gaps and flags [n], and `facts` as JSON."""
+def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> Found:
+    """Our audit: gaps and flags [n], `share` of wrong labels, and `facts`."""
     # The common epochs are the usual ones of these data; an audit may take a share of them.
     usual = {} if setting.epochs is None else {"epochs": setting.epochs}
     data = replace(data, defaults={**data.defaults, **usual})
@@ -67,15 +58,16 @@ def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> A
         warnings.simplefilter("ignore", Notice)
         table = find_label_issues(data, plan=own, device=setting.device, threads=setting.threads)
     trained = [{"method": s.method, **s.hyper, "epochs": s.epochs} for s in own.specs(data)]
-    facts = {name: table.attrs[name] for name in ("share", "interval", "warning", "known_from")}
+    facts = {name: table.attrs[name] for name in ("interval", "warning", "known_from")}
     return {
         "gap": table["gap"].to_numpy(np.float64),
         "flags": table["is_label_issue"].to_numpy(np.bool_),
-        "facts": np.array(json.dumps({**facts, "trained": trained})),
+        "share": table.attrs["share"],
+        "facts": {**facts, "trained": trained},
     }
 
 
-TRAININGS: dict[str, Callable[[DataSet, int, Setting], Arrays]] = {
+TRAININGS: dict[str, Callable[[DataSet, int, Setting], Found]] = {
     "folds": cross_validate,
     "plain": train_plain,
     "margins": train_margins,
@@ -84,12 +76,12 @@ TRAININGS: dict[str, Callable[[DataSet, int, Setting], Arrays]] = {
 }
 
 
-def score(method: str, found: Mapping[str, Arrays], given: Labels, wrong: Flags) -> Row:
+def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) -> Row:
     """The figures of a method from what its trainings found."""
     if method.startswith("ours"):
         ours = found[method.removeprefix("ours-")]
-        facts = json.loads(str(ours["facts"]))
-        return {**ranking(ours["gap"], wrong), **flagging(ours["flags"], facts.pop("share"), wrong), **facts}
+        figures = flagging(ours["flags"], ours["share"], wrong)
+        return {**ranking(ours["gap"], wrong), **figures, **ours["facts"]}
     if method == "folds-averaged":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Notice)
@@ -101,7 +93,8 @@ def score(method: str, found: Mapping[str, Arrays], given: Labels, wrong: Flags)
         return dict(ranking(loss(found["plain"][when], given), wrong))
     if rank == "aum":
         epochs = None if when == "last" else int(found["plain"]["best_epochs"][0])
-        return dict(ranking(area_under_margin(found["margins"]["margins"], epochs), wrong))
+        margins = found["margins"]["margins"][:epochs].astype(np.float64)
+        return dict(ranking(-margins.mean(0), wrong))
     probabilities = found["folds"][when]
     entry = dict(ranking(CLEANLAB[rank.removeprefix("cleanlab-")](probabilities, given), wrong))
     if find_spec("cleanlab") is not None:
@@ -111,40 +104,37 @@ def score(method: str, found: Mapping[str, Arrays], given: Labels, wrong: Flags)
 
 def measure_row(problem: Problem, setting: Setting) -> Row:
     """Run all trainings of a problem and score all methods. A training that fails leaves its reason."""
-    labelled, device = load_problem(problem), find_device(setting.device)
-    found: dict[str, Arrays] = {}
+    (data, wrong), device = load_problem(problem), find_device(setting.device)
+    found: dict[str, Found] = {}
     took: dict[str, Row] = {}
     failures: dict[str, str] = {}
     for name, training in TRAININGS.items():
-        print(
-            f"detection: {problem.data}, {problem.noise}, seed {problem.seed}, {name}",
-            file=sys.stderr,
-            flush=True,
-        )
+        title = f"{problem.data}, {problem.noise}, seed {problem.seed}, {name}"
+        print(f"detection: {title}", file=sys.stderr, flush=True)
         reset_memory(device)
         started, computed = time.perf_counter(), time.process_time()
         try:
-            found[name] = training(labelled.data, problem.seed, setting)
+            found[name] = training(data, problem.seed, setting)
         except RuntimeError as error:  # out of memory, a loss that is not finite
             failures[name] = str(error).strip().split("\n")[0]
             continue
         seconds, own = time.perf_counter() - started, time.process_time() - computed
         took[name] = {"seconds": seconds, "cpu_seconds": own}
-    spec = setting.spec(labelled.data, problem.seed)
-    given, wrong = labelled.data.examples.labels, labelled.wrong
+    spec = setting.spec(data, problem.seed)
     facts = environment(device)
     return {
         "problem": problem.key,
         "n": len(wrong),
-        "classes": labelled.data.examples.classes,
+        "classes": data.examples.classes,
         "wrong": float(wrong.mean()),
         "training": {name: getattr(spec, name) for name in (*COMMON, "precision", "validation_share")},
-        **{name: facts[name] for name in ("date", "commit", "changed")},
+        "date": facts["date"],
+        "commit": facts["commit"],
         "failures": failures,
         "best_epochs": {name: a["best_epochs"].tolist() for name, a in found.items() if "best_epochs" in a},
         "trainings": took,
         "methods": {
-            method: score(method, found, given, wrong)
+            method: score(method, found, data.examples.labels, wrong)
             for method in METHODS
             if all(training in found for training in trainings_of(method))
         },
@@ -157,7 +147,6 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
     facts = environment(device)
     new: Content = {
         "kind": DETECTION,
-        "schema": SCHEMA,
         **{name: facts[name] for name in ("device", "versions")},
         "device_type": device.type,
         "threads": setting.threads or available_cores(),
@@ -171,8 +160,8 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
     if not path.exists():
         make_folder(path.parent)
         return new
-    older = read_results(path, (DETECTION,))
-    for name in ("device", "versions", "threads", "quick", "epochs", "network"):
+    older = read_results(path)
+    for name in ("kind", "device", "versions", "threads", "quick", "epochs", "network"):
         if older.get(name) != new[name]:
             raise InputError(f"{path} was measured with another {name}: choose another file with --out.")
     return older

@@ -28,7 +28,8 @@ from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.binding import bind
 from noiselimit.runs.spec import RunSpec
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Found = Mapping[str, Any]
+"""What a training leaves behind: mostly arrays."""
 Flags = npt.NDArray[np.bool_]
 Probabilities = npt.NDArray[np.floating[Any]]
 FOLDS = 5
@@ -59,7 +60,7 @@ class Setting:
 # Trainings -------------------------------------------------------------------------------------------------
 
 
-def cross_validate(data: DataSet, seed: int, setting: Setting) -> Arrays:
+def cross_validate(data: DataSet, seed: int, setting: Setting) -> Found:
     """Held-out probabilities [n, C] of five folds, trained as one cohort.
 
     `last` is after the last epoch, `averaged` the mean over the second half of the epochs, and `stopped`
@@ -76,30 +77,25 @@ def cross_validate(data: DataSet, seed: int, setting: Setting) -> Arrays:
     return {**found, "best_epochs": np.array([row.best_epoch for row in rows])}
 
 
-def train_plain(data: DataSet, seed: int, setting: Setting) -> Arrays:
+def train_plain(data: DataSet, seed: int, setting: Setting) -> Found:
     """Probabilities [n, C] of one run with the audit's validation part, `last` and `stopped`."""
     spec = setting.spec(data, seed)
     split = prepare(spec, data).split
     (row,) = _train([spec], [split], data, setting, record_held_out)
-    shape = len(data.examples), data.examples.classes
-    last, stopped = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    last, stopped = np.empty((2, len(data.examples), data.examples.classes), np.float32)
     assert row.last is not None
     last[split.train], last[split.validation] = row.last.classifier.numpy(), row.callback_result[0].numpy()
-    for name, part in (("train", split.train), ("validation", split.validation)):
-        stopped[part] = row.best[name].classifier.numpy()
+    stopped[split.train] = row.best["train"].classifier.numpy()
+    stopped[split.validation] = row.best["validation"].classifier.numpy()
     return {"last": last, "stopped": stopped, "best_epochs": np.array([row.best_epoch])}
 
 
-def train_margins(data: DataSet, seed: int, setting: Setting) -> Arrays:
+def train_margins(data: DataSet, seed: int, setting: Setting) -> Found:
     """`margins` [E, n] of every epoch of one run on all examples."""
-    (row,) = _train([setting.spec(data, seed)], [_all_train(data)], data, setting, record_margins)
-    return {"margins": row.callback_result.numpy()}
-
-
-def _all_train(data: DataSet) -> Split:
-    """All examples train. Validation must not be empty; it is not used."""
     everything = np.arange(len(data.examples))
-    return Split(everything, everything[:2], NOTHING)
+    split = Split(everything, everything[:2], NOTHING)  # validation must not be empty; it is not used
+    (row,) = _train([setting.spec(data, seed)], [split], data, setting, record_margins)
+    return {"margins": row.callback_result.numpy()}
 
 
 def fold_splits(labels: Labels, seed: int) -> list[Split]:
@@ -159,16 +155,9 @@ def _train(
 # What is recorded while they train -------------------------------------------------------------------------
 
 
-def margin(logits: Tensor, labels: Tensor) -> Tensor:
-    """The given class's logit less the largest other one: logits [..., C], labels [...]."""
-    own = labels.unsqueeze(-1)
-    others = logits.scatter(-1, own, -torch.inf).amax(-1)
-    return logits.gather(-1, own).squeeze(-1) - others
-
-
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Margins of the logits that training steps compute. A CUDA graph writes to its tensors in place."""
+    """AUM's margins in training steps: the given class's logit less the largest other one."""
 
     labels: Tensor
     """int64 [K, m]"""
@@ -185,7 +174,8 @@ class Margins:
 
     @torch.no_grad()
     def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
-        margins = margin(logits.to(torch.float32), self.labels.gather(1, positions))
+        logits, own = logits.to(torch.float32), self.labels.gather(1, positions)[..., None]
+        margins = logits.gather(-1, own)[..., 0] - logits.scatter(-1, own, -torch.inf).amax(-1)
         self.found.scatter_(1, self.epoch * self.labels.shape[1] + positions, margins)
 
     def on_validation_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
@@ -282,11 +272,6 @@ def loss(probabilities: Probabilities, given: Labels) -> Floats:
 
 def _is_given(probabilities: Probabilities, given: Labels) -> Flags:
     return np.asarray(np.arange(probabilities.shape[1]) == given[:, None])
-
-
-def area_under_margin(margins: Probabilities, epochs: int | None = None) -> Floats:
-    """Minus the mean of margins [E, n] over the first `epochs`, or over all."""
-    return np.asarray(-margins[:epochs].astype(np.float64).mean(0))
 
 
 def cleanlab_flags(probabilities: Probabilities, given: Labels) -> tuple[Flags, float]:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +22,6 @@ Labels = npt.NDArray[np.int64]
 OWN_SEEDS = 2**40  # added to a problem's seed: no training draws the same numbers
 BAYES_ERROR = 0.1  # of `overlapping`
 SHAPES = ("disc", "square", "cross")
-
-
-def breast_cancer(seed: int) -> DataSet:
-    """569 rows, 30 features, 2 classes, from scikit-learn; the same for every seed."""
-    return _from_sklearn("breast_cancer", load_breast_cancer)
-
-
-def wine(seed: int) -> DataSet:
-    """178 rows, 13 features, 3 classes, from scikit-learn; the same for every seed."""
-    return _from_sklearn("wine", load_wine)
 
 
 def overlapping(seed: int) -> DataSet:
@@ -72,20 +64,21 @@ def shapes(seed: int) -> DataSet:
     return DataSet("shapes", make_examples(pictures, labels, class_names=SHAPES, source="shapes"))
 
 
+def from_sklearn(name: str, seed: int) -> DataSet:
+    """Breast cancer: 569 rows, 30 features, 2 classes. Wine: 178 rows, 13 features, 3 classes."""
+    bunch: Any = load_wine() if name == "wine" else load_breast_cancer()
+    names = [str(each) for each in bunch["target_names"]]
+    return DataSet(name, make_examples(bunch["data"], bunch["target"], class_names=names, source=name))
+
+
 MADE: dict[str, Callable[[int], DataSet]] = {
-    "breast_cancer": breast_cancer,
-    "wine": wine,
+    "breast_cancer": partial(from_sklearn, "breast_cancer"),
+    "wine": partial(from_sklearn, "wine"),
     "overlapping": overlapping,
     "clouds": clouds,
     "shapes": shapes,
 }
 """Data by which nothing in the audit was selected. Name → the data for a seed."""
-
-
-def _from_sklearn(name: str, load: Callable[[], object]) -> DataSet:
-    bunch: dict[str, npt.NDArray[np.generic]] = load()  # type: ignore[assignment]
-    names = [str(each) for each in bunch["target_names"]]
-    return DataSet(name, make_examples(bunch["data"], bunch["target"], class_names=names, source=name))
 
 
 def _uniform(seed: int, what: int, *shape: int) -> Floats:
@@ -116,22 +109,8 @@ class Problem:
         return {"data": self.data, "noise": self.noise, "seed": self.seed, "examples": self.examples}
 
 
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """A problem, loaded."""
-
-    data: DataSet
-    """With the noisy labels; clean labels and other parts are left out."""
-    clean: Labels
-
-    @property
-    def wrong(self) -> npt.NDArray[np.bool_]:
-        """Which given labels are wrong."""
-        return np.asarray(self.data.examples.labels != self.clean)
-
-
-def load_problem(problem: Problem) -> Labelled:
-    """Read the data and draw the noise."""
+def load_problem(problem: Problem) -> tuple[DataSet, npt.NDArray[np.bool_]]:
+    """The data with noisy labels, without clean ones, and which labels are wrong."""
     made = MADE.get(problem.data)
     data = load_data(problem.data, problem.data_dir) if made is None else made(problem.seed)
     examples = data.examples
@@ -144,7 +123,7 @@ def load_problem(problem: Problem) -> Labelled:
             raise InputError(f"examples is {problem.examples}: give 2 to {count} for {problem.data}.")
         chosen = np.sort(permutation(problem.seed, Stream.SPLIT, 1, count)[: problem.examples])
     given = Examples(np.asarray(examples.inputs)[chosen], noisy.labels[chosen], examples.class_names)
-    return Labelled(DataSet(data.name, given, defaults=data.defaults), clean[chosen])
+    return DataSet(data.name, given, defaults=data.defaults), given.labels != clean[chosen]
 
 
 def make_noise(text: str, class_names: tuple[str, ...] = ("a", "b")) -> Noise:

@@ -1,55 +1,56 @@
 """Results files: JSON with the device, the versions and the commit; reading, printing, comparing."""
 
 import json
-import os
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import torch
+import typer
 
 from noiselimit.errors import InputError
 from noiselimit.training import environment as run_environment
+from paper.rows import commit
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 SPEED, DETECTION = "noiselimit bench", "noiselimit bench detection"
-SCHEMA = 1
-SAME = ("device", "threads", "quick", "precision", "kernels", "graphs", "network", "epochs", "plans")
+SAME = (
+    "finished",
+    "device",
+    "threads",
+    "quick",
+    "precision",
+    "kernels",
+    "graphs",
+    "network",
+    "epochs",
+    "plans",
+)
 """Settings that two compared files should share; otherwise a ratio is of more than the code."""
 Content = dict[str, Any]
 SPEED_COLUMNS = ("name", "k", "n", "seconds", "ratio", "share_of_tflop", "share_of_gb", "peak_memory", "aim")
 
 
 def environment(device: torch.device) -> Content:
-    """Device, versions, commit (None if unknown), whether files differ from it, and the date.
-
-    To measure a copy without git history, set the variable NOISELIMIT_COMMIT.
-    """
-    commit, changed = os.environ.get("NOISELIMIT_COMMIT"), None
-    if commit is None and (ROOT / ".git").exists():
-        commit = _git("rev-parse", "HEAD")
-        changed = bool(_git("status", "--porcelain", "--", "src", "benchmarks"))
+    """Device, versions, commit and date."""
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {**run_environment(device), "commit": commit, "changed": changed, "date": date}
+    return {**run_environment(device), "commit": commit(), "date": date}
 
 
-def _git(*command: str) -> str:
-    done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def read_results(path: Path, kinds: tuple[str, ...] = (SPEED, DETECTION)) -> Content:
+def read_results(path: Path) -> Content:
     """Read a file written by `speed` or `detection`."""
     try:
         content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path} ({type(error).__name__}): name a results file.") from None
-    if not isinstance(content, dict) or content.get("kind") not in kinds or content.get("schema") != SCHEMA:
-        raise InputError(f"{path} is not a results file of kind {' or '.join(kinds)}: name another one.")
-    return content
+        if content["kind"] not in (SPEED, DETECTION):
+            raise KeyError(content["kind"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path} is not a results file ({reason}): name a file of 'speed' or 'detection'."
+        ) from None
+    return dict(content)
 
 
 def speed_table(content: Content) -> pd.DataFrame:
@@ -114,18 +115,34 @@ def print_results(content: Content) -> None:
         print("The measurement was interrupted: rows are missing.")
 
 
-def compare(first: Content, second: Content) -> tuple[pd.DataFrame, list[str]]:
-    """What both files measured, with A ÷ B, and what to know before believing a ratio."""
-    if first["kind"] != second["kind"]:
-        raise InputError("the two files measure different things: compare files of one kind.")
-    notes = [f"A and B differ in {name}." for name in SAME if first.get(name) != second.get(name)]
-    notes += [f"{letter} is incomplete." for letter, x in (("A", first), ("B", second)) if not x["finished"]]
+def compare(first: Content, second: Content) -> pd.DataFrame:
+    """What both files measured, with A ÷ B."""
     if first["kind"] == SPEED:
-        keys, values = ["name", "k", "n"], ["seconds", "ratio", "peak_memory"]
-        a, b = (speed_table(content) for content in (first, second))
+        keys, values, table_of = ["name", "k", "n"], ["seconds", "ratio", "peak_memory"], speed_table
     else:
         keys, values = ["data", "noise", "n", "seed", "method"], ["auroc", "auprc", "f1", "seconds"]
-        a, b = (detection_table(content) for content in (first, second))
-    long = [each.melt(keys, values, "measure", letter).dropna() for each, letter in ((a, "A"), (b, "B"))]
-    table = long[0].merge(long[1], on=[*keys, "measure"])
-    return table.assign(ratio=table["A"] / table["B"]), notes
+        table_of = detection_table
+    a, b = (
+        table_of(content).melt(keys, values, "measure", letter).dropna(subset=letter)
+        for content, letter in ((first, "A"), (second, "B"))
+    )
+    table = a.merge(b, on=[*keys, "measure"])
+    return table.assign(ratio=table["A"] / table["B"])
+
+
+def compare_files(
+    a: Annotated[Path, typer.Argument(help="A file of speed or detection.")],
+    b: Annotated[Path | None, typer.Argument(help="A second one; without it, A is printed.")] = None,
+) -> None:
+    """Print a results file, or compare two."""
+    first = read_results(a)
+    if b is None:
+        print_results(first)
+        return
+    second = read_results(b)
+    if first["kind"] != second["kind"]:
+        raise InputError(f"{a} and {b} measure different things: compare files of one kind.")
+    print(compare(first, second).to_string(index=False, float_format="{:.4g}".format))
+    for name in SAME:
+        if first.get(name) != second.get(name):
+            print(f"A and B differ in {name}.")

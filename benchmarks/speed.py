@@ -5,7 +5,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
@@ -18,7 +17,7 @@ import torch
 import typer
 
 from benchmarks.ceilings import epoch_cost, measure_ceilings, network_cost
-from benchmarks.results import SCHEMA, SPEED, Content, environment, print_results, read_results
+from benchmarks.results import SPEED, Content, environment, print_results, read_results
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.mnist import digits
 from noiselimit.engine.backend import fast_precision, find_backend, find_device
@@ -38,7 +37,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Workload:
-    """A kind of run: a data set's shape, a network, a method and a batch size."""
+    """A kind of run."""
 
     data: str
     network: str
@@ -46,45 +45,29 @@ class Workload:
     batch_size: int = 256
     augmentation: str = "none"
 
-    def specs(
-        self,
-        runs: int,
-        epochs: int,
-        *,
-        train_size: int | None = None,
-        first: int = 0,
-        precision: str = "auto",
-    ) -> list[RunSpec]:
-        """Runs that differ in seed and β, a grid of few seeds. Patience never ends one early."""
-        hyper = get_method(self.method).hyper
-        seeds = SEEDS if "beta" in hyper else first + runs
+    def specs(self, runs: int, **settings: Any) -> list[RunSpec]:
+        """Runs that differ in seed and, after the first few, in β."""
+        beta = get_method(self.method).hyper.get("beta")
         return [
             RunSpec(
                 method=self.method,
-                hyper={"beta": hyper["beta"] + run // seeds} if "beta" in hyper else {},
-                seed=run % seeds,
+                hyper={} if beta is None else {"beta": beta + run // SEEDS},
+                seed=run % SEEDS,
                 noise=NOISE,  # type: ignore[arg-type]  # a RunSpec also takes text
                 network=self.network,
-                epochs=epochs,
-                patience=epochs,
                 batch_size=self.batch_size,
-                precision=precision,
                 augmentation=self.augmentation,
-                train_size=train_size,
+                **settings,
             )
-            for run in range(first, first + runs)
+            for run in range(runs)
         ]
 
 
 MNIST = Workload("mnist", "mnist-cnn", "limit-l")
 DIGITS = Workload("digits", "small-cnn", "limit-l", batch_size=64)
 DIGITS_CE = Workload("digits", "small-cnn", "ce", batch_size=64)
-ALONE = {
-    "mnist-one": MNIST,
-    "cifar-limit": Workload("cifar10", "resnet-34", "limit-l", augmentation="flip-crop"),
-    "cifar-ce": Workload("cifar10", "resnet-34", "ce", augmentation="flip-crop"),
-}
-"""Rows of one run each."""
+CIFAR = Workload("cifar10", "resnet-34", "limit-l", augmentation="flip-crop")
+CIFAR_CE = Workload("cifar10", "resnet-34", "ce", augmentation="flip-crop")
 TARGETS = {
     "mnist-cohort": (2.6, 0.012),
     "mnist-one": (2.6, 0.08),
@@ -109,32 +92,34 @@ class Sizes:
     """Values of K for `mnist-cohort`, whose best counts."""
     sweep_k: tuple[int, ...]
     sweep_n: tuple[int, ...]
-    warm_up: int = 2
-    repeats: int = 5
+    warm_up: int
+    repeats: int
     """Of each side of a ratio."""
-    digits_train: int | None = None
 
 
-FULL = {"mnist": 60_000, "cifar10": 50_000, "test": 10_000}
-FULL_EPOCHS = {"mnist": 5, "cifar10": 4, "digits": 6}
-SWEEP_K, SWEEP_N = (1, 2, 4, 8, 16, 32, 64, 128, 256), (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 48_000)
-QUICK = {"mnist": 6_400, "cifar10": 3_200, "test": 1_000}
-TINY = {"mnist": 640, "cifar10": 40, "test": 20}
-TINY_EPOCHS = {"mnist": 2, "cifar10": 1, "digits": 2}
-SIZES = {
-    ("cuda", False): Sizes(FULL, FULL_EPOCHS, (64, 128, 256), SWEEP_K, SWEEP_N),
-    ("cuda", True): Sizes(QUICK, {"mnist": 3, "cifar10": 2}, (8, 32), (1, 4, 16), (1_000, 4_000), 1, 2),
-    ("cpu", False): Sizes(FULL, FULL_EPOCHS, (2, 8), (1, 2, 4, 8), (128, 256, 512, 1_024)),
-    ("cpu", True): Sizes(TINY, TINY_EPOCHS, (1, 2), (1, 2), (64, 128), 1, 2, digits_train=256),
-}
-"""(device type, --quick) → sizes."""
+FULL = Sizes(
+    {"mnist": 60_000, "cifar10": 50_000, "test": 10_000},
+    {"mnist": 5, "cifar10": 4, "digits": 6},
+    cohorts=(64, 128, 256),
+    sweep_k=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+    sweep_n=(1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 48_000),
+    warm_up=2,
+    repeats=5,
+)
+QUICK = Sizes(
+    {"mnist": 6_400, "cifar10": 3_200, "test": 1_000},
+    {"mnist": 3, "cifar10": 2, "digits": 2},
+    cohorts=(8, 32),
+    sweep_k=(1, 4, 16),
+    sweep_n=(1_000, 4_000),
+    warm_up=1,
+    repeats=2,
+)
 
 
 @cache
 def random_data(name: str, examples: int, test_examples: int) -> DataSet:
-    """Random pictures in the shape of a data set, with a test part; digits are the real ones."""
-    if name == "digits":
-        return digits()
+    """Random pictures in the shape of a data set, with a test part."""
     generator = np.random.default_rng(0)
     train_part, test_part = (
         make_examples(
@@ -146,10 +131,6 @@ def random_data(name: str, examples: int, test_examples: int) -> DataSet:
     return DataSet(f"random {name}", train_part, test=test_part)
 
 
-class _Done(Exception):  # noqa: N818  # ends a training whose epochs have all been seen
-    pass
-
-
 @dataclass(frozen=True)
 class Bench:
     """What all measurements of one call share."""
@@ -157,56 +138,36 @@ class Bench:
     device: torch.device
     sizes: Sizes
     threads: int
-    precision: str = "auto"
-    kernels: str = "auto"
-    graphs: str = "auto"
-
-    @property
-    def computed_in(self) -> str:
-        """The precision of activations."""
-        return fast_precision(self.device) if self.precision == "auto" else self.precision
-
-    @property
-    def small(self) -> Workload:
-        """What sweeps train on this device."""
-        return MNIST if self.device.type == "cuda" else DIGITS
-
-    def data(self, name: str) -> DataSet:
-        """The data set in the size to measure."""
-        return random_data(name, self.sizes.examples.get(name, 0), self.sizes.examples["test"])
+    precision: str
+    kernels: str
+    graphs: str
 
     def train(
         self,
         work: Workload,
         runs: int,
         *,
-        warm_up: int | None = None,
-        train_size: int | None = None,
         first: int = 0,
+        train_size: int | None = None,
         threads: int | None = None,
         threads_per_block: int = 1,
-        to_the_end: bool = False,
-    ) -> tuple[Entry, float]:
-        """Train `runs` runs. Returns an entry of the results file, and the seconds of the whole call.
-
-        Unless training goes `to_the_end`, it stops after the last epoch, before the final scoring.
-        """
-        data, warm_up = self.data(work.data), self.sizes.warm_up if warm_up is None else warm_up
+    ) -> Entry:
+        """Train the runs from `first` to `runs` as one cohort; an entry of the results file."""
+        examples, warm_up = self.sizes.examples, self.sizes.warm_up
+        is_real = work.data == "digits"
+        data = digits() if is_real else random_data(work.data, examples[work.data], examples["test"])
         epochs = warm_up + self.sizes.epochs[work.data]
-        if work.data == "digits":
-            train_size = train_size or self.sizes.digits_train
-        specs = work.specs(runs, epochs, train_size=train_size, first=first, precision=self.precision)
+        settings = {"epochs": epochs, "patience": epochs, "train_size": train_size}
+        specs = work.specs(runs, precision=self.precision, **settings)[first:]
         ends: dict[str, list[float]] = {}
 
         def on_progress(progress: Progress) -> None:
             if progress.record is not None:
                 ends.setdefault(progress.spec.hash, []).append(time.perf_counter())
-            if not to_the_end and sum(map(len, ends.values())) == runs * epochs:
-                raise _Done
 
         reset_memory(self.device)
         started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught, suppress(_Done):
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", Notice)
             trained = train(
                 specs,
@@ -218,19 +179,25 @@ class Bench:
                 graphs=self.graphs,
                 progress=on_progress,
             )
-            for run in trained:
-                if run.failed:
-                    raise RuntimeError(f"a run failed: {run.metrics['failure']}")
         whole = time.perf_counter() - started
+        for run in trained:
+            if run.failed:
+                raise RuntimeError(f"a run failed: {run.metrics['failure']}")
         seconds = epoch_seconds(started, ends)
         split = prepare(bind(specs[0], data), data).split
         evaluated = len(split.validation) + (len(split.test) if data.test is None else len(data.test))
-        each = median(seconds[warm_up:]) / runs
-        facts = {"repeats": epochs - warm_up, "warm_up": warm_up, "epoch_seconds": seconds}
-        memory = {**peak_memory(self.device), "notices": sorted({str(each.message) for each in caught})}
-        return {**self.rates(work, each, runs, len(split.train), evaluated), **facts, **memory}, whole
+        on_gpu = self.device.type == "cuda"
+        return {
+            **self.rates(work, median(seconds[warm_up:]) / len(specs), len(split.train), evaluated),
+            "k": len(specs),
+            "warm_up": warm_up,
+            "epoch_seconds": seconds,
+            "whole_seconds": whole,
+            "peak_memory": torch.cuda.max_memory_allocated(self.device) if on_gpu else None,
+            "notices": sorted({str(each.message) for each in caught}),
+        }
 
-    def rates(self, work: Workload, seconds: float, runs: int, n: int, evaluated: int) -> Entry:
+    def rates(self, work: Workload, seconds: float, n: int, evaluated: int) -> Entry:
         """Seconds per run and epoch, and the rates that the counted operations and bytes come to."""
         operations, bytes_ = epoch_cost(
             network_cost(work.network, SHAPES[work.data], CLASSES),
@@ -239,7 +206,7 @@ class Bench:
             batch_size=work.batch_size,
             train_examples=n,
             evaluated_examples=evaluated,
-            precision=self.computed_in,
+            precision=self.precision,
         )
         return {
             "seconds": seconds,
@@ -247,7 +214,6 @@ class Bench:
             "gb_per_s": bytes_ / seconds / 1e9,
             "operations": operations,
             "bytes": bytes_,
-            "k": runs,
             "n": n,
             "batch": work.batch_size,
             "network": work.network,
@@ -271,134 +237,109 @@ def reset_memory(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
-def peak_memory(device: torch.device) -> dict[str, int | None]:
-    """Bytes allocated and reserved at most since the last reset; None on a CPU."""
-    if device.type == "cpu":
-        return {"peak_memory": None, "peak_reserved": None}
-    return {
-        "peak_memory": torch.cuda.max_memory_allocated(device),
-        "peak_reserved": torch.cuda.max_memory_reserved(device),
-    }
-
-
-def time_one(name: str, bench: Bench) -> list[Entry]:
-    """One run."""
-    return [{"row": name, **bench.train(ALONE[name], 1)[0]}]
-
-
-def time_mnist_cohort(bench: Bench) -> list[Entry]:
+def time_mnist_cohort(bench: Bench) -> Entry:
     """The best K; all of them are listed under `tried`."""
-    tried = [bench.train(MNIST, runs)[0] for runs in bench.sizes.cohorts]
-    return [{"row": "mnist-cohort", **min(tried, key=lambda entry: entry["seconds"]), "tried": tried}]
+    tried = [bench.train(MNIST, runs) for runs in bench.sizes.cohorts]
+    return {**min(tried, key=lambda entry: entry["seconds"]), "tried": tried}
 
 
-Way = Callable[[], tuple[Entry, float]]
-"""Trains, and returns an entry and seconds."""
-
-
-def compare_ways(name: str, ways: Mapping[str, Way], repeats: int, threads: int) -> list[Entry]:
+def compare_ways(ways: Mapping[str, Callable[[], float]], repeats: int) -> Entry:
     """Seconds of the first way over those of the best other, by medians.
 
     The ways take turns, so that a disturbance affects all of them; the first round warms up.
     """
-    found: dict[str, list[tuple[Entry, float]]] = {way: [] for way in ways}
-    for turn in range(1 + repeats):
-        for way, train_once in ways.items():
-            result = train_once()
-            if turn:
-                found[way].append(result)
-    seconds = {way: [each for _, each in results] for way, results in found.items()}
-    medians = {way: median(values) for way, values in seconds.items()}
-    first, *others = ways
+    rounds = [{way: measured() for way, measured in ways.items()} for _ in range(1 + repeats)]
+    seconds = {way: [each[way] for each in rounds[1:]] for way in ways}
+    first, *others = medians = {way: median(values) for way, values in seconds.items()}
     ratio = medians[first] / min(medians[way] for way in others)
-    facts = {"ratio": ratio, "threads": threads, "medians_of": medians, "seconds_of": seconds}
-    return [{"row": name, **found[first][-1][0], **facts}]
+    return {"ratio": ratio, "medians_of": medians, "seconds_of": seconds}
 
 
-def time_digits_cohort(bench: Bench) -> list[Entry]:
+def time_digits_cohort(bench: Bench) -> Entry:
     """A cohort of eight over the same eight one after another, from call to return.
 
     One after another, each may use one thread or all threads; the better way counts.
     """
-    timed = partial(bench.train, DIGITS, warm_up=0, to_the_end=True)
 
-    def one_by_one(threads: int) -> tuple[Entry, float]:
-        runs = [timed(1, first=run, threads_per_block=threads) for run in range(8)]
-        return runs[0][0], sum(seconds for _, seconds in runs)
+    def seconds(first: int, runs: int, threads: int = 1) -> float:
+        entry = bench.train(DIGITS, runs, first=first, threads_per_block=threads)
+        return float(entry["whole_seconds"])
 
-    ways: dict[str, Way] = {
-        "cohort": lambda: timed(8),
+    def one_by_one(threads: int) -> float:
+        return sum(seconds(run, run + 1, threads) for run in range(8))
+
+    ways = {
+        "cohort": lambda: seconds(0, 8),
         "one after another, one thread each": lambda: one_by_one(1),
         "one after another, all threads in one block": lambda: one_by_one(bench.threads),
     }
-    return compare_ways("digits-cohort", ways, bench.sizes.repeats, bench.threads)
+    return {"k": 8, **compare_ways(ways, bench.sizes.repeats)}
 
 
-def time_digits_step(bench: Bench) -> list[Entry]:
+def time_digits_step(bench: Bench) -> Entry:
     """An epoch of LIMIT over an epoch of cross-entropy, one run and one thread."""
 
-    def epoch(work: Workload) -> tuple[Entry, float]:
-        entry, _ = bench.train(work, 1, threads=1, to_the_end=True)
-        return entry, entry["seconds"]
+    def seconds(work: Workload) -> float:
+        return float(bench.train(work, 1, threads=1)["seconds"])
 
-    ways = {"limit": lambda: epoch(DIGITS), "ce": lambda: epoch(DIGITS_CE)}
-    return compare_ways("digits-step", ways, bench.sizes.repeats, 1)
+    ways = {"limit": lambda: seconds(DIGITS), "ce": lambda: seconds(DIGITS_CE)}
+    return {"k": 1, **compare_ways(ways, bench.sizes.repeats)}
 
 
-ROWS: dict[str, Callable[[Bench], list[Entry]]] = {
+ROWS: dict[str, Callable[[Bench], Entry]] = {
     "mnist-cohort": time_mnist_cohort,
-    **{name: partial(time_one, name) for name in ALONE},
+    "mnist-one": lambda bench: bench.train(MNIST, 1),
+    "cifar-limit": lambda bench: bench.train(CIFAR, 1),
+    "cifar-ce": lambda bench: bench.train(CIFAR_CE, 1),
     "digits-cohort": time_digits_cohort,
     "digits-step": time_digits_step,
 }
-USUAL_ROWS = {
-    "cuda": ["mnist-cohort", "mnist-one", "cifar-limit", "cifar-ce"],
-    "cpu": ["digits-cohort", "digits-step"],
-}
 
 
-def time_point(sweep: str, runs: int, train_size: int | None, bench: Bench) -> list[Entry]:
-    """A point of a sweep over K or n."""
-    return [{"sweep": sweep, **bench.train(bench.small, runs, train_size=train_size)[0]}]
+def usual_rows(device: str) -> list[str]:
+    """Rows of digits compare ways to use the cores of a CPU; the others are for a GPU."""
+    return [name for name in ROWS if name.startswith("digits") == (device == "cpu")]
 
 
-def stages(rows: Sequence[str], sweep: str | None, bench: Bench) -> list[tuple[Entry, Any]]:
+def measurements(
+    rows: Sequence[str], sweep: str | None, bench: Bench
+) -> list[tuple[Entry, Callable[[], Entry]]]:
     """What names each measurement, and the function that makes it."""
-    found: list[tuple[Entry, Any]] = [({"row": name}, ROWS[name]) for name in rows]
+    found: list[tuple[Entry, Callable[[], Entry]]] = []
+    found += [({"row": name}, partial(ROWS[name], bench)) for name in rows]
     points: list[tuple[str, int, int | None]] = []
     if sweep in ("k", "all"):
         points += [("k", runs, None) for runs in bench.sizes.sweep_k]
     if sweep in ("n", "all"):
         points += [("n", runs, n) for runs in (1, max(bench.sizes.cohorts)) for n in bench.sizes.sweep_n]
     for name, runs, n in points:
-        found.append(({"sweep": name, "k": runs, "n": n}, partial(time_point, name, runs, n)))
+        found.append(({"sweep": name, "k": runs, "n": n}, partial(bench.train, MNIST, runs, train_size=n)))
     return found
 
 
-def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path, *, quick: bool) -> Content:
+def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path) -> Content:
     """Measure everything asked for. The file is rewritten after every measurement.
 
     A measurement that fails becomes an entry with `failure`, and the others go on.
     """
-    content: Content = {"kind": SPEED, "schema": SCHEMA, **environment(bench.device)}
-    content |= {"device_type": bench.device.type, "threads": bench.threads, "quick": quick}
-    content |= {"precision": bench.computed_in, "kernels": bench.kernels, "graphs": bench.graphs}
-    ceilings = measure_ceilings(bench.device, bench.threads, quick=quick)
+    device, quick = bench.device.type, bench.sizes is not FULL
+    content: Content = {"kind": SPEED, **environment(bench.device)}
+    content |= {"device_type": device, "threads": bench.threads, "quick": quick}
+    content |= {"precision": bench.precision, "kernels": bench.kernels, "graphs": bench.graphs}
+    ceilings = measure_ceilings(bench.device) if device == "cuda" else None
     content |= {"finished": False, "ceilings": ceilings, "rows": [], "points": []}
-    for name, stage in stages(rows, sweep, bench):
+    for name, measurement in measurements(rows, sweep, bench):
         print(f"speed: {name}", file=sys.stderr, flush=True)
         try:
-            entries = stage(bench)
+            entry = {**name, **measurement()}
         except RuntimeError as error:  # out of memory, a kernel that does not compile, a loss that is NaN
-            entries = [{**name, "failure": str(error).strip().split("\n")[0]}]
-        for entry in entries:
-            if "tflop_per_s" in entry and not (quick and bench.device.type == "cpu"):
-                entry["share_of_tflop"] = entry["tflop_per_s"] / ceilings["tflop_per_s"]
-                entry["share_of_gb"] = entry["gb_per_s"] / ceilings["gb_per_s"]
-            target_device = "cpu" if entry.get("row", "").startswith("digits") else "cuda"
-            if entry.get("row") in TARGETS and not quick and bench.device.type == target_device:
-                entry["author"], entry["aim"] = TARGETS[entry["row"]]
-        content["rows" if "row" in name else "points"] += entries
+            entry = {**name, "failure": str(error).strip().split("\n")[0]}
+        if ceilings is not None and "tflop_per_s" in entry:
+            entry["share_of_tflop"] = entry["tflop_per_s"] / ceilings["tflop_per_s"]
+            entry["share_of_gb"] = entry["gb_per_s"] / ceilings["gb_per_s"]
+        if entry.get("row") in usual_rows(device) and not quick:
+            entry["author"], entry["aim"] = TARGETS[entry["row"]]
+        content["rows" if "row" in name else "points"].append(entry)
         write_json(out, content)
     content["finished"] = True
     write_json(out, content)
@@ -407,7 +348,9 @@ def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path, *, 
 
 def main(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    rows: Annotated[str | None, typer.Option(help=f"Some of {', '.join(ROWS)}; or none.")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help=f"Some of {', '.join(ROWS)}; or none. Default: by the device.")
+    ] = None,
     sweep: Annotated[str | None, typer.Option(help="Also measure how cost grows: k, n or all.")] = None,
     out: Annotated[Path, typer.Option(help="JSON file to write.")] = Path("bench.json"),
     precision: Annotated[str, typer.Option(help="Of activations: auto, float32 or bfloat16.")] = "auto",
@@ -415,23 +358,22 @@ def main(
     graphs: Annotated[str, typer.Option(help="CUDA graphs: auto, on or off.")] = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: shows that it works.")] = False,
 ) -> None:
-    """Measure how fast this machine trains, and how close that is to what its hardware allows."""
+    """Measure how fast this machine trains, and how close that is to what a GPU allows."""
     where = find_device(device)
     find_backend(kernels, graphs, where)  # raises if they are not available
-    MNIST.specs(1, 1, precision=precision)  # raises if there is no such precision
-    chosen = USUAL_ROWS[where.type] if rows is None else [] if rows == "none" else rows.split(",")
+    MNIST.specs(1, precision=precision)  # raises if there is no such precision
+    precision = fast_precision(where) if precision == "auto" else precision
+    chosen = usual_rows(where.type) if rows is None else [] if rows == "none" else rows.split(",")
     for name in chosen:
         if name not in ROWS:
             raise unknown("row", name, ROWS)
-        if name.startswith("digits") and where.type != "cpu":
-            raise InputError(f"row '{name}' compares ways to use the cores of a CPU: add --device cpu.")
     if sweep not in (None, "k", "n", "all"):
         raise unknown("sweep", sweep, ["k", "n", "all"])
-    if quick and out.exists() and not read_results(out, (SPEED,))["quick"]:
+    if quick and out.exists() and not read_results(out)["quick"]:
         raise InputError(f"{out} has a full measurement: choose another file with --out.")
     make_folder(out.parent)
-    bench = Bench(where, SIZES[where.type, quick], available_cores(), precision, kernels, graphs)
-    content = measure(bench, chosen, sweep, out, quick=quick)
+    bench = Bench(where, QUICK if quick else FULL, available_cores(), precision, kernels, graphs)
+    content = measure(bench, chosen, sweep, out)
     print_results(content)
     if any("failure" in entry for entry in [*content["rows"], *content["points"]]):
         raise typer.Exit(1)

@@ -20,7 +20,7 @@ from noiselimit.files import make_folder
 from paper import tables
 from paper.causes import PARTS, add_part
 from paper.execute import Runner, make_batches, missing_tasks
-from paper.figures import FIGURES, KINDS, draw, read_kept
+from paper.figures import FIGURES, draw, read_kept
 from paper.protocol import Cell, Protocol, Task, protocol_for
 from paper.rows import read_rows, rows_path
 from paper.tables import TABLES
@@ -41,7 +41,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 
 @app.command("list")
 def list_(seeds: Seeds = None, out: Out = None, quick: Quick = False, as_json: Json = False) -> None:
-    """Print the tables and figures, how many of their runs are done, and the time left."""
+    """Print the tables and figures, and how many of their runs are done."""
     states = []
     for name in (*TABLES, *FIGURES):
         plan = make_plan(name, _folder(out, quick), quick, seeds=None if name in FIGURES else seeds)
@@ -52,15 +52,12 @@ def list_(seeds: Seeds = None, out: Out = None, quick: Quick = False, as_json: J
                 "title": tables.TITLES[name] if name in TABLES else FIGURES[name].title,
                 "runs": len(plan.tasks),
                 "done": len(plan.tasks) - len(plan.missing),
-                "hours_left": plan.hours_left(),
             }
         )
     if as_json:
         print(json.dumps(states, indent=2))
     else:
-        table = pd.DataFrame(states)[["name", "runs", "done", "hours_left", "title"]]
-        print(table.to_string(index=False, na_rep="–", float_format="{:.1f}".format))
-        print("Hours: at most, at the speed of the rows so far.")
+        print(pd.DataFrame(states)[["name", "runs", "done", "title"]].to_string(index=False))
 
 
 @app.command()
@@ -96,7 +93,6 @@ def run(
     plan = make_plan(name, place, quick, epochs, **chosen)
     trained = failed = 0
     if plan.protocol is not None and plan.missing and budget_minutes != 0:
-        _check_results(place, quick)
         runner = Runner(
             plan.protocol,
             load_data(plan.protocol.source, data_dir, download and not quick),
@@ -115,7 +111,10 @@ def run(
         trained, failed = runner.trained, runner.failed
     drawn = [str(path) for path in draw(FIGURES[name], place, quick=quick)] if name in FIGURES else []
     counts = {"runs_trained": trained, "runs_failed": failed, "runs_left": len(plan.missing) - trained}
-    _print_results(plan, place, {"name": name, **counts, "drawn": drawn}, as_json)
+    rows = read_rows(rows_path(place, name))
+    found = [tables.cell_result(cell, rows, plan.protocol) for cell in plan.cells if plan.protocol]
+    cells_found = [result for result in found if result is not None]
+    _print_results({"name": name, **counts, "drawn": drawn, "cells": cells_found}, as_json)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -135,28 +134,13 @@ def causes(
 class Plan:
     """What a call was asked for."""
 
-    name: str
     protocol: Protocol | None
     """None if nothing is trained."""
     cells: list[Cell]
     """Of the table; a figure has none."""
     tasks: list[Task]
-    rows: pd.DataFrame
-    """What was there before."""
-
-    @property
-    def missing(self) -> list[Task]:
-        """The tasks that are left."""
-        return missing_tasks(self.tasks, self.rows)
-
-    def hours_left(self) -> float | None:
-        """If all epochs are run, by the median epoch of each method and size; None if some have no rows."""
-        seconds = self.rows["seconds"] / self.rows["epochs_run"]
-        median = seconds.groupby([self.rows["method"], self.rows["n"]]).median().to_dict()
-        times = [
-            task.spec.epochs * median.get((task.cell.method, task.cell.n), math.nan) for task in self.missing
-        ]
-        return None if math.isnan(sum(times)) else sum(times) / 3600
+    missing: list[Task]
+    """The tasks that are not done yet."""
 
 
 def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **chosen: str | None) -> Plan:
@@ -167,10 +151,11 @@ def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **ch
             raise InputError(f"{option} is given, but '{name}' is a figure: leave it out.")
         figure = FIGURES[name]
         if not figure.cells:
-            return Plan(name, None, [], [], read_rows(rows_path(out, name)))
+            return Plan(None, [], [], [])
         protocol = figure.protocol(quick=quick, epochs=epochs)
+        tasks = figure.tasks(protocol)
         rows = figure.select(read_kept(out, figure.kind), quick=quick)
-        return Plan(name, protocol, [], figure.tasks(protocol), rows)
+        return Plan(protocol, [], tasks, missing_tasks(tasks, rows))
     if name not in TABLES:
         raise unknown("table or figure", name, [*TABLES, *FIGURES])
     protocol = protocol_for(name, quick=quick, epochs=epochs)
@@ -181,18 +166,11 @@ def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **ch
     tasks = tables.table_tasks(cells, [int(seed) for seed in seeds], protocol)
     if "values" in some:
         tasks = tables.with_values(tasks, some["values"])
-    return Plan(name, protocol, cells, tasks, read_rows(rows_path(out, name)))
+    return Plan(protocol, cells, tasks, missing_tasks(tasks, read_rows(rows_path(out, name))))
 
 
 def _folder(out: Path | None, quick: bool) -> Path:
     return out or Path("runs/reproduce-quick" if quick else "results/reproduce")
-
-
-def _check_results(out: Path, quick: bool) -> None:
-    """Read everything that training will add to, so that bad files are reported before hours of work."""
-    frames = [read_rows(rows_path(out, data)) for data in TABLES] + [read_kept(out, kind) for kind in KINDS]
-    if any((frame["quick"] != quick).any() for frame in frames):
-        raise InputError(f"{out} has {'full' if quick else 'quick'} runs: choose another folder with --out.")
 
 
 def _reporter(quiet: bool) -> Callable[[str, int, int], None]:
@@ -207,19 +185,16 @@ def _reporter(quiet: bool) -> Callable[[str, int, int], None]:
     return report
 
 
-def _print_results(plan: Plan, out: Path, summary: dict[str, Any], as_json: bool) -> None:
-    rows = read_rows(rows_path(out, plan.name))
-    found = [tables.cell_result(cell, rows, plan.protocol) for cell in plan.cells if plan.protocol]
-    results = [result for result in found if result is not None]
+def _print_results(summary: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(summary | {"cells": results}, indent=2))
+        print(json.dumps(summary, indent=2))
         return
-    if results:
-        print(pd.DataFrame([_line(result) for result in results]).to_string(index=False))
+    if summary["cells"]:
+        print(pd.DataFrame([_line(result) for result in summary["cells"]]).to_string(index=False))
     if summary["drawn"]:
         print(f"drawn: {', '.join(summary['drawn'])}")
     counts = f"{summary['runs_trained']} runs trained ({summary['runs_failed']} failed)"
-    print(f"{plan.name}: {counts}, {summary['runs_left']} left.")
+    print(f"{summary['name']}: {counts}, {summary['runs_left']} left.")
 
 
 def _line(result: dict[str, Any]) -> dict[str, str]:

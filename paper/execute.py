@@ -6,7 +6,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +18,7 @@ from noiselimit.runs.binding import bind, parent_spec
 from noiselimit.runs.folder import load_run
 from noiselimit.training import Progress, Stopped, train
 from paper.figures import collect
-from paper.protocol import Protocol, Task, parent_task, protocol_for
+from paper.protocol import Protocol, Task, make_task, protocol_for
 from paper.rows import RUN, append_rows, current, is_exhausted, make_row, read_rows, rows_path
 
 ALONE = ("resnet-34", "resnet-50")
@@ -118,7 +118,8 @@ class Runner:
             spec = bind(task.spec, self.data, fast_precision(self._device))
             found[spec.hash] = task, True
             if (parent := parent_spec(spec)) is not None:
-                found.setdefault(parent.hash, (parent_task(task, parent, self.protocol), False))
+                ce = replace(task.cell, method="ce")
+                found.setdefault(parent.hash, (make_task(ce, parent, [], self.protocol), False))
         return found
 
     def _on_progress(self, progress: Progress) -> None:

@@ -8,7 +8,6 @@ histograms of gaps and predicted gradients (histograms.csv), and the most suspic
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -69,32 +68,18 @@ class Figure:
 
     def select(self, rows: pd.DataFrame, *, quick: bool = False) -> pd.DataFrame:
         """The rows, of all that are kept, that it shows."""
-        return current(rows[(rows["seed"] == SEED) & rows["setting"].isin(_settings(self.name, quick))])
+        tasks = self.tasks(self.protocol(quick=quick)) if self.cells else []
+        settings = [task.setting for task in tasks]
+        return current(rows[(rows["seed"] == SEED) & rows["setting"].isin(settings)])
 
     def file_name(self, *, quick: bool) -> str:
         """Name of its pictures."""
         return f"{self.name}-quick" if quick else self.name
 
 
-@cache
-def _settings(name: str, quick: bool) -> frozenset[str]:
-    figure = FIGURES[name]
-    tasks = figure.tasks(figure.protocol(quick=quick)) if figure.cells else []
-    return frozenset(task.setting for task in tasks)
-
-
-KINDS = ("curves", "histograms", "suspects")
-"""What is kept of runs for figures."""
-
-
-def kept_path(out: Path, kind: str) -> Path:
-    """Where a kind of measurements for figures is kept."""
-    return out / "figures" / f"{kind}.csv"
-
-
 def read_kept(out: Path, kind: str) -> pd.DataFrame:
-    """Rows with the column `values`."""
-    return read_rows(kept_path(out, kind), values=True)
+    """What was kept of runs for figures of a kind: rows with the column `values`."""
+    return read_rows(out / "figures" / f"{kind}.csv", values=True)
 
 
 def draw(figure: Figure, out: Path, *, quick: bool = False) -> list[Path]:
@@ -112,13 +97,13 @@ def collect(row: pd.DataFrame, run: Run, data: DataSet, out: Path, device: torch
     """Keep in OUT/figures what figures show of a run that has ended."""
     first = row.iloc[0]
     quick = bool(first["quick"])
-    if first["failure"] or first["best_epoch"] == 0:
+    if first["seed"] != SEED or first["failure"] or first["best_epoch"] == 0:
         return
     wanted = [figure for figure in FIGURES.values() if len(figure.select(row, quick=quick))]
     for kind in dict.fromkeys(figure.kind for figure in wanted):
         if read_kept(out, kind).merge(row, on=RUN).empty:
             values = _values(kind, run, data, device, SUSPECTS.get(first["data"], 0))
-            append_rows(kept_path(out, kind), row.assign(values=values))
+            append_rows(out / "figures" / f"{kind}.csv", row.assign(values=values))
     for figure in wanted:
         if figure.kind == "suspects":
             shown = best(figure.select(read_kept(out, "suspects"), quick=quick)).iloc[0]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from noiselimit.errors import InputError, unknown
+from noiselimit.errors import InputError
 from noiselimit.runs.spec import RunSpec, grid
 from paper.rows import setting_key
 
@@ -89,17 +89,9 @@ PROTOCOLS: Mapping[str, Protocol] = {
 def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -> Protocol:
     """The protocol of a data set of the paper.
 
-    Parameters
-    ----------
-    data
-        Name in the paper's tables.
-    quick
-        Train the same methods on scikit-learn's digits, with few epochs and values.
-    epochs
-        Allow fewer epochs. The CE runs that other methods start from keep the paper's number.
+    `quick` trains the same methods on scikit-learn's digits, with few epochs and values. `epochs` allows
+    fewer; the CE runs that other methods start from keep the paper's number.
     """
-    if data not in PROTOCOLS:
-        raise unknown("data set of the paper", data, PROTOCOLS)
     found = PROTOCOLS[data]
     if quick:
         found = replace(
@@ -117,8 +109,8 @@ def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -
         )
     if epochs is None:
         return found
-    if epochs < 1 or (epochs > found.epochs and not quick):
-        raise InputError(f"epochs is {epochs}: give a whole number from 1 to {found.epochs}.")
+    if epochs > found.epochs and not quick:
+        raise InputError(f"epochs is {epochs}: give at most {found.epochs}.")
     return replace(found, epochs=epochs, parent_epochs=found.epochs)
 
 
@@ -187,15 +179,11 @@ def make_tasks(
     specs = grid(
         method=cell.method, seed=list(seeds), **settings | {name: list(each) for name, each in values.items()}
     )
-    return [_task(cell, spec, list(values), protocol) for spec in specs]
+    return [make_task(cell, spec, values, protocol) for spec in specs]
 
 
-def parent_task(task: Task, parent: RunSpec, protocol: Protocol) -> Task:
-    """The CE run that the task's run starts from, as a task of its own."""
-    return _task(replace(task.cell, method="ce"), parent, [], protocol)
-
-
-def _task(cell: Cell, spec: RunSpec, searched: list[str], protocol: Protocol) -> Task:
+def make_task(cell: Cell, spec: RunSpec, searched: Iterable[str], protocol: Protocol) -> Task:
+    """The task of one run; `searched` names the hyper-parameters that its row shows."""
     hyper = " ".join(
         f"{name}={spec.hyper[name] if name in spec.hyper else getattr(spec, name):g}" for name in searched
     )

@@ -106,12 +106,6 @@ def with_values(tasks: Sequence[Task], values: Sequence[str]) -> list[Task]:
     ]
 
 
-def cell_rows(cell: Cell, rows: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
-    """The current rows of the cell, of values that the protocol searches, failed runs too."""
-    settings = {task.setting for task in make_tasks(cell, [0], protocol)}
-    return current(rows[rows["setting"].isin(settings)])
-
-
 def rank_values(rows: pd.DataFrame) -> list[str]:
     """The values of one cell's grid, the best first.
 
@@ -153,7 +147,8 @@ def cell_result(cell: Cell, rows: pd.DataFrame, protocol: Protocol) -> dict[str,
     those of it with rows and `values_compared` those with comparable seeds. `meets` tells whether the
     accuracy agrees with the paper's or exceeds it; None if too few epochs ended a run, and for quick runs.
     """
-    own = cell_rows(cell, rows, protocol)
+    settings = [task.setting for task in make_tasks(cell, [0], protocol)]
+    own = current(rows[rows["setting"].isin(settings)])
     ranked = rank_values(own)
     if not ranked:
         return None
@@ -173,23 +168,16 @@ def cell_result(cell: Cell, rows: pd.DataFrame, protocol: Protocol) -> dict[str,
         "std_by": "seeds" if count > 1 else "bootstrap",
         "gap_auc": None if pd.isna(gap_auc) else float(gap_auc),
         "epochs": int(chosen["epochs"].min()),
-        "epochs_allowed": chosen["epochs"].tolist(),
         "epochs_run": chosen["epochs_run"].tolist(),
         "protocol_epochs": protocol.full_epochs,
         "values_run": own["hyper"].nunique(),
         "values_compared": len(ranked),
-        "values": len(make_tasks(cell, [0], protocol)),
-        "failed_runs": failed_runs(own),
+        "values": len(settings),
         "paper": paper,
         "paper_std": paper_std,
         "difference": None if protocol.quick else accuracy - paper,
         "meets": None if protocol.quick or is_cut else accuracy >= least_agreeing(cell, count),
     }
-
-
-def failed_runs(rows: pd.DataFrame) -> list[list[Any]]:
-    """Value and seed of runs that failed in their first epoch; they are not run again."""
-    return rows[rows["test_accuracy"].isna()][["hyper", "seed"]].values.tolist()
 
 
 def least_agreeing(cell: Cell, seeds: int) -> float:

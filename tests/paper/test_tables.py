@@ -78,7 +78,7 @@ def test_a_value_with_a_failed_run_is_chosen_only_if_there_is_no_other() -> None
     assert rank_values(rows.iloc[[0, 2]]) == ["beta=1"]
     found = cell_result(CELL, rows, MNIST)
     assert found is not None
-    assert found["failed_runs"] == [["beta=1", 1]]
+    assert found["hyper"] == "beta=10"
     assert cell_result(CELL, rows.tail(1), MNIST) is None
 
 
