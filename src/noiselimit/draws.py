@@ -14,7 +14,8 @@ from noiselimit.randomness import GOLDEN, Stream, stream_key
 _LANES = 64  # rows are padded to this many values, so that vector instructions treat all rows alike
 
 
-def _signed(word: int) -> int:
+def signed(word: int) -> int:
+    """Return the int64 with the bits of an unsigned word."""
     return word - 2**64 if word >= 2**63 else word
 
 
@@ -24,15 +25,15 @@ def _shift(words: Tensor, bits: int) -> Tensor:
 
 
 def _mix(words: Tensor) -> Tensor:
-    words = (words ^ _shift(words, 30)) * _signed(0xBF58476D1CE4E5B9)
-    words = (words ^ _shift(words, 27)) * _signed(0x94D049BB133111EB)
+    words = (words ^ _shift(words, 30)) * signed(0xBF58476D1CE4E5B9)
+    words = (words ^ _shift(words, 27)) * signed(0x94D049BB133111EB)
     return words ^ _shift(words, 31)
 
 
 def stream_keys(seeds: Sequence[int], stream: Stream, device: torch.device) -> Tensor:
     """int64 [K]: the key of this stream for each row's seed."""
     return torch.tensor(
-        [_signed(stream_key(seed, stream)) for seed in seeds], dtype=torch.int64, device=device
+        [signed(stream_key(seed, stream)) for seed in seeds], dtype=torch.int64, device=device
     )
 
 
@@ -41,15 +42,13 @@ def random_words(keys: Tensor, step: Tensor, count: int) -> Tensor:
 
     `step` is [] for all rows or [K].
     """
-    at_step = _mix(keys + (step + 1) * _signed(GOLDEN))
-    elements = torch.arange(1, count + 1, device=keys.device) * _signed(GOLDEN)
-    return _mix(at_step[:, None] + elements)
+    return words_at(keys, step, torch.arange(count, device=keys.device))
 
 
 def words_at(keys: Tensor, step: Tensor, elements: Tensor) -> Tensor:
     """The words of `random_words` at `elements` [K, m] or [m]."""
-    at_step = _mix(keys + (step + 1) * _signed(GOLDEN))
-    return _mix(at_step[:, None] + (elements + 1) * _signed(GOLDEN))
+    at_step = _mix(keys + (step + 1) * signed(GOLDEN))
+    return _mix(at_step[:, None] + (elements + 1) * signed(GOLDEN))
 
 
 def permutations(keys: Tensor, step: Tensor, count: int) -> Tensor:

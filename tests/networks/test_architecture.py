@@ -11,7 +11,15 @@ import torch
 from torch import nn
 
 from noiselimit.errors import InputError
-from noiselimit.networks import NETWORKS, Architecture, Network, Role, fitting_network, get_network
+from noiselimit.networks import (
+    NETWORKS,
+    Architecture,
+    Network,
+    Role,
+    check_name,
+    fitting_network,
+    get_network,
+)
 from noiselimit.networks.architecture import initial_state
 from noiselimit.networks.network import Dropout, head_of, without_draws
 
@@ -161,34 +169,23 @@ def test_auto_always_fits(shape: tuple[int, ...]) -> None:
     get_network(fitting_network(shape)).check(shape)
 
 
-def test_equal_settings_are_equal() -> None:
-    assert (
-        len({Architecture("mlp"), Architecture("mlp", dropout=0), Architecture("mlp", head_bias=False)}) == 2
-    )
+@pytest.mark.parametrize(("name", "word"), [("mnist_cnn", "'mnist-cnn'"), ("resnet34", "'resnet-34'")])
+def test_unknown_names_are_refused(name: str, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        check_name(name)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("architecture", "shape", "word"),
     [
-        ({"name": "mnist_cnn"}, "'mnist-cnn'"),
-        ({"name": "resnet34"}, "'resnet-34'"),
-        ({"name": "mlp", "dropout": 1}, "dropout"),
-        ({"name": "mlp", "features": "vit"}, "package.module:factory"),
-        ({"name": "a.b:c", "dropout": 0.5}, "nn.Dropout"),
+        (Architecture("small-cnn"), (6,), "'mlp'"),
+        (Architecture("mnist-cnn"), (1, 8, 8), "28 × 28"),
+        (Architecture("a.b:c", dropout=0.5), (6,), "nn.Dropout"),
     ],
 )
-def test_bad_settings_are_refused_at_once(arguments: dict[str, object], word: str) -> None:
-    with pytest.raises(InputError) as caught:
-        Architecture(**arguments)  # type: ignore[arg-type]
-    assert word in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "word"), [("small-cnn", (6,), "'mlp'"), ("mnist-cnn", (1, 8, 8), "28 × 28")]
-)
-def test_inputs_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], word: str) -> None:
+def test_what_does_not_fit_is_refused(architecture: Architecture, shape: tuple[int, ...], word: str) -> None:
     with pytest.raises(InputError, match=word):
-        Architecture(name).check(shape, 3)
+        architecture.check(shape, 3)
 
 
 def test_naming_code_does_not_run_it(tmp_path: Path) -> None:

@@ -95,7 +95,6 @@ def test_a_head_without_bias_takes_the_weight_alone() -> None:
         (state() | {"convolutions.0.weight": torch.zeros(16, 3, 3, 3)}, "[16, 3, 3, 3]"),
         (state() | {"head.weight": torch.zeros(3, 64)}, "'head.weight'"),
         (without(state(), "head.bias"), "'head.bias'"),
-        (without(state(), "head.weight"), "'head.weight'"),
         (state() | {"head.bias": torch.zeros(10)}, "'head.bias'"),
         (state() | {"fc.weight": torch.zeros(3, 128)}, "'fc.weight'"),
         (state() | {"layer9.weight": torch.zeros(1)}, "'layer9.weight'"),

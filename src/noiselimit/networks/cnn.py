@@ -1,6 +1,7 @@
 """Convolutional networks: the paper's for MNIST (tab:mnist-classifier) and a small one for small images."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -11,17 +12,15 @@ from noiselimit.networks.network import Network, in_float32, relu
 class Cnn(nn.Module):
     """[B, channels, height, width] → logits [B, classes], features [B, 128].
 
-    Parameters
-    ----------
-    layers : sequence of (filters, kernel size, stride, padding)
-        One entry per convolution.
+    Each convolution in `layers` is (filters, kernel size, stride, padding).
     """
 
     def __init__(
         self,
         input_shape: tuple[int, ...],
         classes: int,
-        dropout: float,
+        dropout: float = 0.0,
+        *,
         layers: Sequence[tuple[int, int, int, int]],
     ) -> None:
         super().__init__()
@@ -47,17 +46,11 @@ class Cnn(nn.Module):
         return self.head(features), features
 
 
-def mnist_cnn(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """The paper's network: four convolutions that reduce 28 × 28 pixels to one, then 128 units."""
-    return Cnn(input_shape, classes, dropout, [(32, 4, 2, 1), (32, 4, 2, 1), (64, 3, 2, 0), (256, 3, 1, 0)])
-
-
-def small_cnn(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """Three convolutions for small images such as scikit-learn's 8 × 8 digits."""
-    return Cnn(input_shape, classes, dropout, [(16, 3, 1, 1), (32, 3, 2, 1), (64, 3, 2, 1)])
-
+# Four convolutions reduce 28 × 28 pixels to one, as in the paper.
+MNIST = ((32, 4, 2, 1), (32, 4, 2, 1), (64, 3, 2, 0), (256, 3, 1, 0))
+SMALL = ((16, 3, 1, 1), (32, 3, 2, 1), (64, 3, 2, 1))
 
 NETWORKS = (
-    Network("mnist-cnn", mnist_cnn, takes="images", smallest_side=28),
-    Network("small-cnn", small_cnn, takes="images"),
+    Network("mnist-cnn", partial(Cnn, layers=MNIST), smallest_side=28),
+    Network("small-cnn", partial(Cnn, layers=SMALL), smallest_side=1),
 )

@@ -1,6 +1,7 @@
 """Fully connected networks: the paper's (Fig. 1), one with batch norm for feature vectors, a single layer."""
 
 import math
+from functools import partial
 from itertools import pairwise
 
 from torch import Tensor, nn
@@ -9,59 +10,37 @@ from noiselimit.networks.network import Dropout, Network, in_float32, relu
 
 
 class Mlp(nn.Module):
-    """[B, ...] → logits [B, classes], features [B, width]."""
+    """[B, ...] → logits [B, classes], features [B, last width]. Without hidden layers it drops inputs."""
 
     def __init__(
         self,
         input_shape: tuple[int, ...],
         classes: int,
-        dropout: float,
+        dropout: float = 0.0,
         *,
-        width: int,
-        depth: int,
-        batch_norm: bool,
+        widths: tuple[int, ...],
+        batch_norm: bool = False,
     ) -> None:
         super().__init__()
-        widths = [math.prod(input_shape)] + [width] * depth
+        widths = (math.prod(input_shape), *widths)
         layers: list[nn.Module] = [nn.Flatten(-len(input_shape))]
         for before, after in pairwise(widths):
             layers.append(nn.Linear(before, after, bias=not batch_norm))
             if batch_norm:
                 layers.append(nn.BatchNorm1d(after))
             layers.append(relu(dropout))
+        if dropout and len(widths) == 1:
+            layers.append(Dropout(dropout))
         self.body = nn.Sequential(*layers)
-        self.head = nn.Linear(width, classes)
+        self.head = nn.Linear(widths[-1], classes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         features = in_float32(self.body(x))
         return self.head(features), features
-
-
-class Linear(nn.Module):
-    """[B, ...] → logits [B, classes], features [B, F], which are the flattened inputs."""
-
-    def __init__(self, input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.body = nn.Sequential(nn.Flatten(-len(input_shape)), *([Dropout(dropout)] if dropout else []))
-        self.head = nn.Linear(math.prod(input_shape), classes)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        features = in_float32(self.body(x))
-        return self.head(features), features
-
-
-def feature_mlp(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """Two layers of 256 units with batch norm, for rows of a table."""
-    return Mlp(input_shape, classes, dropout, width=256, depth=2, batch_norm=True)
-
-
-def paper_mlp(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """Four layers of 512 ReLU units, as in the paper's Fig. 1."""
-    return Mlp(input_shape, classes, dropout, width=512, depth=4, batch_norm=False)
 
 
 NETWORKS = (
-    Network("linear", Linear, takes="anything"),
-    Network("mlp", feature_mlp, takes="anything"),
-    Network("mlp-4x512", paper_mlp, takes="anything"),
+    Network("linear", partial(Mlp, widths=())),
+    Network("mlp", partial(Mlp, widths=(256,) * 2, batch_norm=True)),
+    Network("mlp-4x512", partial(Mlp, widths=(512,) * 4)),
 )

@@ -68,32 +68,15 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def load(what: str, path: str) -> Callable[..., Any]:
-    """Import the factory at a dotted path.
-
-    Parameters
-    ----------
-    what : str
-        "network" or "features", for error messages.
-    path : str
-        The dotted path. The working folder is searched last.
-    """
+    """Import the factory at a dotted path, searching the working folder last; `what` is for messages."""
     if (override := _OVERRIDES.get().get(path)) is not None:
         return override
-    if not is_dotted(path):
-        raise InputError(f"{what} '{path}' is not a dotted path: write it as 'package.module:factory'.")
-    module_name, attributes = _split(path)
+    module, attributes = _split(path)
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)  # not removed again: a factory may import more when it is called
     with _user_code(f"{what} '{path}' cannot be imported ({{}}): fix it, or run in the folder that has it."):
-        module = import_module(module_name)
-    try:
-        factory = operator.attrgetter(attributes)(module)
-    except AttributeError:
-        raise InputError(f"{what} '{path}': {module_name} has no '{attributes}', check the name.") from None
-    if not callable(factory):
-        raise InputError(f"{what} '{path}' is not callable: name a function that returns a module.")
-    return factory  # type: ignore[no-any-return]
+        return operator.attrgetter(attributes)(import_module(module))  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -118,28 +101,21 @@ def _build(what: str, path: str, arguments: tuple[Any, ...], seed: int) -> nn.Mo
     return module
 
 
-def build_features(path: str, input_shape: tuple[int, ...], seed: int) -> tuple[nn.Module, int]:
-    """Build a user's features, with torch's generator at this seed; return them and how many they are."""
+def build_features(path: str, input_shape: tuple[int, ...], seed: int) -> tuple[nn.Module, tuple[int]]:
+    """Build a user's features, with torch's generator at this seed; return them and their flattened shape."""
     features = _build("features", path, (input_shape,), seed).eval()
     _check_tensors("features", path, features)
     found = _call("features", path, features, input_shape)
     is_float = isinstance(found, Tensor) and found.is_floating_point()
     if not is_float or found.dim() < 2 or len(found) != BATCH:
-        expected = f"a float tensor [{BATCH}, features]"
-        raise InputError(
-            f"features '{path}' return {_shapes(found)} for a batch of {BATCH}: return {expected}."
-        )
-    return features, math.prod(found.shape[1:])
+        raise InputError(f"features '{path}' return {_shapes(found)}: return floats [{BATCH}, features].")
+    return features, (math.prod(found.shape[1:]),)
 
 
 def build_network(path: str, input_shape: tuple[int, ...], classes: int, seed: int) -> nn.Module:
-    """Build a user's network, with torch's generator at this seed.
+    """Build a user's network, with torch's generator at this seed and dropout that draws from the run's.
 
-    Returns
-    -------
-    nn.Module
-        Returns (logits, features); if the network returns logits alone, they are the features too. Its
-        parameters keep their names. `nn.Dropout` is replaced by dropout that draws from the run's seed.
+    It returns (logits, features); if the user's returns logits alone, they are the features too.
     """
     network = _build("network", path, (input_shape, classes), seed)
     if any(isinstance(part, torch.jit.ScriptModule) for part in network.modules()):
@@ -149,12 +125,10 @@ def build_network(path: str, input_shape: tuple[int, ...], classes: int, seed: i
             if isinstance(child, nn.Dropout) and child.p:
                 parent._modules[name] = Dropout(child.p)
     # A hook, because a module around the network would prefix every name.
-    network.register_forward_hook(_add_features)
+    network.register_forward_hook(
+        lambda module, inputs, output: (output, output) if isinstance(output, Tensor) else output
+    )
     return network
-
-
-def _add_features(module: nn.Module, inputs: Any, output: Any) -> Any:
-    return (output, output) if isinstance(output, Tensor) else output
 
 
 def check_network(
@@ -166,10 +140,8 @@ def check_network(
         raise InputError(f"network '{path}' has no trainable parameter: set requires_grad on some.")
     for name, layer in network.named_modules():
         if _draws(layer):
-            raise InputError(
-                f"network '{path}' has a {type(layer).__name__} ('{name}') that draws from torch's "
-                "generator, so runs would depend on each other: use nn.Dropout layers instead."
-            )
+            kind = type(layer).__name__
+            raise InputError(f"network '{path}' draws at random in {kind} '{name}': use nn.Dropout instead.")
     found = _call("network", path, network.eval(), input_shape)
     _check_output(path, found, classes)
     if not head_bias:
@@ -177,10 +149,8 @@ def check_network(
     trained = _call_in_training(path, network, input_shape)
     _check_output(path, trained, classes)
     if _shapes(found) != _shapes(trained):
-        raise InputError(
-            f"network '{path}' returns {_shapes(trained)} in training but {_shapes(found)} in evaluation: "
-            "return the same in both."
-        )
+        both = f"{_shapes(found)} in evaluation and {_shapes(trained)} in training"
+        raise InputError(f"network '{path}' returns {both}: return the same.")
 
 
 def _draws(layer: nn.Module) -> bool:
@@ -198,8 +168,7 @@ def _check_tensors(what: str, path: str, module: nn.Module) -> None:
             raise InputError(f"{what} '{path}': '{name}' has no shape yet, use layers that are not lazy.")
         if (other := names.setdefault(id(tensor), name)) != name:
             raise InputError(
-                f"{what} '{path}' has one tensor with two names, '{other}' and '{name}': give each place its "
-                "own layer."
+                f"{what} '{path}': '{other}' and '{name}' are one tensor, give each place its own layer."
             )
 
 
@@ -228,8 +197,7 @@ def _call_in_training(path: str, network: nn.Module, input_shape: tuple[int, ...
     for name, buffer in before.items():
         if name not in saved and not torch.equal(buffer, copies[name]):
             raise InputError(
-                f"network '{path}' changes its buffer '{name}' in training, which is not in its state dict: "
-                "register it with persistent=True."
+                f"network '{path}' changes '{name}' in training: register the buffer with persistent=True."
             )
         buffer.copy_(copies[name])
     return found
@@ -239,8 +207,8 @@ def _check_output(path: str, found: Any, classes: int) -> None:
     shapes = _shapes(found)
     if len(shapes) != 2 or shapes[0] != [BATCH, classes] or len(shapes[1]) != 2 or shapes[1][0] != BATCH:
         raise InputError(
-            f"network '{path}' returns {shapes} for a batch of {BATCH}: return logits [{BATCH}, {classes}] "
-            f"or (logits, features [{BATCH}, any])."
+            f"network '{path}' returns {shapes}: return logits [{BATCH}, {classes}], or them and features "
+            f"[{BATCH}, any]."
         )
 
 
@@ -254,8 +222,7 @@ def _check_head(path: str, network: nn.Module, logits: Tensor, features: Tensor)
         or not torch.allclose(head(features), logits, rtol=1e-3, atol=1e-4)
     ):
         raise InputError(
-            f"network '{path}' must have a last layer without bias: return (logits, features) and "
-            "call the nn.Linear that maps features to logits 'head' or 'fc'."
+            f"network '{path}' needs a last nn.Linear called 'head' or 'fc': return (logits, its inputs)."
         )
 
 

@@ -13,26 +13,17 @@ from noiselimit.errors import InputError
 from noiselimit.files import read_bytes
 from noiselimit.networks.network import HEADS, without_draws
 
-_PICKLES = {".pth", ".pt", ".bin", ".ckpt", ".pkl", ".pickle", ".tar"}
-
 
 @dataclass(frozen=True)
 class WeightsFile:
-    """The content of a weights file. Files with equal content are equal, wherever they are.
-
-    Parameters
-    ----------
-    name : str
-        The file's name, without its folder.
-    digest : str
-        SHA-256 of the content, in hexadecimal digits.
-    tensors : mapping of str to Tensor, optional
-        The weights; None if only the mention in a run folder is known.
-    """
+    """The content of a weights file. Files with equal content are equal, wherever they are."""
 
     name: str = field(compare=False)
+    """Without its folder."""
     digest: str
+    """SHA-256 of the content."""
     tensors: Mapping[str, Tensor] | None = field(default=None, compare=False, repr=False)
+    """None if only the mention in a run folder is known."""
 
     def to_json(self) -> dict[str, str]:
         """Return name and digest; the weights stay in their file."""
@@ -50,22 +41,15 @@ class WeightsFile:
 def read_weights_file(path: str | Path) -> WeightsFile:
     """Read all tensors of a .safetensors file. Pickles are refused, because loading them can run code."""
     path = Path(path)
-    if path.suffix.lower() in _PICKLES:
-        raise InputError(
-            f"{path} is a pickle, which can run code when loaded: convert it with "
-            f"safetensors.torch.save_file(torch.load('{path.name}', weights_only=True), "
-            f"'{path.stem}.safetensors') and give the new file."
-        )
     try:
         content = read_bytes(path)
-    except OSError as error:
-        reason = (error.strerror or "unreadable").lower()
-        raise InputError(f"cannot read {path} ({reason}): give a .safetensors file of weights.") from None
-    try:
         tensors = safetensors.torch.load(content)
+    except OSError as error:
+        raise InputError(f"cannot read {path} ({error.strerror}): give a .safetensors file.") from None
     except (safetensors.SafetensorError, KeyError, ValueError, TypeError, AttributeError, RuntimeError):
         raise InputError(
-            f"{path} is damaged or not a safetensors file: write it with safetensors.torch.save_file."
+            f"{path} is damaged or not a safetensors file: if it is a pickle that you trust, convert it with "
+            f"safetensors.torch.save_file(torch.load('{path.name}', weights_only=True), 'NEW.safetensors')."
         ) from None
     return WeightsFile(path.name, hashlib.sha256(content).hexdigest(), tensors)
 
@@ -78,39 +62,22 @@ def with_pretrained(state: Mapping[str, Tensor], weights: WeightsFile) -> dict[s
     if weights.tensors is None:
         raise InputError(f"the weights of {weights.name} are not loaded: give the file again.")
     found, wanted = without_draws(weights.tensors), without_draws(state)
-    head = _head_of_other_classes(state, found)
-    taken = {}
+    head = next((name for name in HEADS if f"{name}.weight" in wanted), "head")
+    weight, bias = f"{head}.weight", f"{head}.bias"
+    own, theirs = wanted.get(weight), found.get(weight)
+    if own is not None:
+        if theirs is None or (theirs.shape[:1] != own.shape[:1] and theirs.shape[1:] == own.shape[1:]):
+            found |= {name: wanted[name] for name in (weight, bias) if name in wanted}
+        if bias not in wanted:
+            found.pop(bias, None)
     for name, fresh in wanted.items():
-        if name in head:
-            continue
-        tensor = found.get(name)
-        if tensor is not None and tensor.shape == fresh.shape:
-            taken[name] = tensor.to(fresh.dtype)
-        elif tensor is not None or not name.endswith("num_batches_tracked"):  # old files lack these
-            has = "has no such tensor" if tensor is None else f"has {list(tensor.shape)}"
-            raise _misfit(weights, f"'{name}' should be {list(fresh.shape)}, but the file {has}")
-    heads = {f"{name}.bias" for name in HEADS if f"{name}.weight" in state}  # a head may lack its bias
-    if extra := sorted(set(found) - set(state) - heads):
-        raise _misfit(weights, f"the network has no '{extra[0]}'")
-    return {**state, **taken}
-
-
-def _head_of_other_classes(state: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """Names of the last layer's tensors if the file has no head, or one for another number of classes."""
-    for name in HEADS:
-        own = state.get(f"{name}.weight")
-        if own is None or own.dim() != 2:
-            continue
-        names = f"{name}.weight", f"{name}.bias"
-        weight = found.get(names[0])
-        if weight is None:
-            return () if names[1] in found else names
-        other = weight.dim() == 2 and len(weight) != len(own) and weight.shape[1] == own.shape[1]
-        return names if other else ()
-    return ()
-
-
-def _misfit(weights: WeightsFile, what: str) -> InputError:
-    return InputError(
-        f"the weights in {weights.name} do not fit the network ({what}): give those of the same network."
-    )
+        if name.endswith("num_batches_tracked"):
+            found.setdefault(name, fresh)  # old files lack these
+    for name in sorted(found.keys() | wanted.keys()):
+        needed, given = (list(each[name].shape) if name in each else None for each in (wanted, found))
+        if needed != given:
+            raise InputError(
+                f"the weights in {weights.name} do not fit the network, where '{name}' is {needed} and not "
+                f"{given}: give those of the same network."
+            )
+    return {**state, **{name: found[name].to(fresh.dtype) for name, fresh in wanted.items()}}

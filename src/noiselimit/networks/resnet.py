@@ -5,6 +5,7 @@ ResNet-50 is the standard network for large images, with the stride in the 3 × 
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn, relu
@@ -78,23 +79,17 @@ def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
 class ResNet(nn.Module):
     """[B, channels, H, W] → logits [B, classes], features [B, 512·expansion].
 
-    Parameters
-    ----------
-    block : Basic or Bottleneck
-    depths : sequence of int
-        Blocks in each of the four stages.
-    small : bool
-        Use the stem for 32 × 32 images.
+    `depths` are the numbers of blocks in the four stages; `small` selects the stem for 32 × 32 images.
     """
 
     def __init__(
         self,
         input_shape: tuple[int, ...],
         classes: int,
-        dropout: float,
+        dropout: float = 0.0,
+        *,
         block: type[Basic] | type[Bottleneck],
         depths: Sequence[int],
-        *,
         small: bool,
     ) -> None:
         super().__init__()
@@ -124,23 +119,10 @@ class ResNet(nn.Module):
         return self.fc(features), features
 
 
-def resnet_18(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """For 32 × 32 images: 11 million parameters."""
-    return ResNet(input_shape, classes, dropout, Basic, (2, 2, 2, 2), small=True)
-
-
-def resnet_34(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """For 32 × 32 images, used for CIFAR in the paper: 21 million parameters."""
-    return ResNet(input_shape, classes, dropout, Basic, (3, 4, 6, 3), small=True)
-
-
-def resnet_50(input_shape: tuple[int, ...], classes: int, dropout: float = 0.0) -> nn.Module:
-    """For large images, used for Clothing1M in the paper: 24 million parameters."""
-    return ResNet(input_shape, classes, dropout, Bottleneck, (3, 4, 6, 3), small=False)
-
-
 NETWORKS = (
-    Network("resnet-18", resnet_18, takes="images", smallest_side=8),
-    Network("resnet-34", resnet_34, takes="images", smallest_side=8),
-    Network("resnet-50", resnet_50, takes="images", smallest_side=32),
+    Network("resnet-18", partial(ResNet, block=Basic, depths=(2, 2, 2, 2), small=True), smallest_side=8),
+    Network("resnet-34", partial(ResNet, block=Basic, depths=(3, 4, 6, 3), small=True), smallest_side=8),
+    Network(
+        "resnet-50", partial(ResNet, block=Bottleneck, depths=(3, 4, 6, 3), small=False), smallest_side=32
+    ),
 )
