@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.preparation import PictureSums, prepare, prepare_all, split_examples, statistics
+from noiselimit.engine.preparation import (
+    picture_statistics,
+    prepare,
+    prepare_all,
+    split_examples,
+    statistics,
+)
 from noiselimit.errors import InputError
 from noiselimit.noise import parse_noise
 from noiselimit.runs.spec import RunSpec
@@ -86,9 +92,8 @@ def test_statistics_of_pictures(channels: int, side: int, seed: int) -> None:
     pictures[:, 0] = 255  # a constant channel
     rows = generator.permutation(30)[:20].astype(np.int64)
     deviation = pictures[rows].std((0, 2, 3))
-    sums = PictureSums.of(pictures)
-    assert sums is not None
-    for mean, std in (sums.statistics(rows), statistics(pictures, rows)):
+    for measure in (picture_statistics, statistics):
+        mean, std = measure(pictures, rows)
         assert mean.shape == std.shape == (channels, 1, 1)
         np.testing.assert_allclose(mean.ravel(), pictures[rows].mean((0, 2, 3)), rtol=1e-6)
         np.testing.assert_allclose(std.ravel(), np.where(deviation, deviation, 1), rtol=1e-6)
