@@ -271,7 +271,7 @@ def test_a_folder_that_cannot_be_made_does_not_stop_training(blobs: DataSet, tmp
 def make_state(epoch: int, **tensors: torch.Tensor) -> RowState:
     history = tuple({"epoch": number} for number in range(1, epoch + 1))
     tensors = tensors or {"classifier.weights": torch.full((3,), float(epoch))}
-    return RowState(epoch, 5 * epoch, history, 0.1, float("inf"), False, tensors)
+    return RowState(epoch, 5 * epoch, history, False, tensors)
 
 
 @pytest.fixture
@@ -344,7 +344,7 @@ def test_a_gpu_does_not_wait_for_checkpoints(
         save(lambda: take(3), lambda: 0, False)
         found = checkpoints.load(spec)
     assert taken == [1, 3]
-    assert (found.epoch, found.step, found.capacity, found.estimate) == (3, 15, 0.1, float("inf"))
+    assert (found.epoch, found.step) == (3, 15)
     assert found.history == make_state(3).history
     assert torch.equal(found.tensors["classifier.weights"], torch.full((3,), 3.0))
 

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from noiselimit.engine.backend import PRECISIONS, Backend
 from noiselimit.engine.block_data import BlockData, InputBatch
+from noiselimit.engine.block_networks import build_networks
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.cuda_graph import GraphedStep
 from noiselimit.engine.epoch import Epoch, batch_bounds, compute_losses, learning_rate, method_rows
 from noiselimit.engine.evaluation import accuracy_and_loss, recount_hits, score_examples
-from noiselimit.engine.metrics import EpochTotals, MemorisedRows
-from noiselimit.engine.pair import build_networks
+from noiselimit.engine.metrics import EpochTotals, memorisation
+from noiselimit.engine.network_stack import State
 from noiselimit.engine.results import BestEpoch, OnEpoch, Record, RowState, RunResult, SaveStates, Stopped
-from noiselimit.engine.rows import State
 from noiselimit.engine.states import restore_states, state_bytes, take_states
 from noiselimit.methods import get_method
 from noiselimit.runs.spec import RunSpec
@@ -70,7 +70,7 @@ class Block:
         self.classes = classes = len(class_names)
         self.histories: list[list[Record]] = [[] for _ in order]
         self.bests = [BestEpoch() for _ in order]
-        self.memorised = MemorisedRows([noise_entropies[i] for i in order], classes)
+        self.noise_entropies = [noise_entropies[i] for i in order]
         self.stop: Callable[[], bool] = lambda: False
         self.epochs_done = self.steps_done = 0
         self.finished: set[int] = set()
@@ -194,7 +194,9 @@ class Block:
         finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()
         loss, correct = totals.loss.tolist(), totals.correct.tolist()
         examples = len(self.data.train)
-        memorised = self.memorised.after(totals, self.specs, examples)
+        memorised = memorisation(
+            totals, self.specs, self.noise_entropies, self.histories, self.classes, examples
+        )
         self.steps_done = int(self.epoch.rates.step)
         failures: list[str | None] = [None] * len(self.specs)
         for i, spec in enumerate(self.specs):
@@ -295,7 +297,7 @@ class Block:
         self.histories = [self.histories[i] for i in rows]
         self.bests = [self.bests[i] for i in rows]
         self.transitions = [self.transitions[i] for i in rows]
-        self.memorised.select(rows)
+        self.noise_entropies = [self.noise_entropies[i] for i in rows]
         self.finished = set()
         if rows:
             self.step.reset()

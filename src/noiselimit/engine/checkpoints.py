@@ -84,8 +84,6 @@ def write_checkpoint(folder: Path, states: States) -> Path:
         facts = {
             "step": state.step,
             "history": [dict(record) for record in state.history],
-            "capacity": state.capacity,
-            "estimate": None if math.isinf(state.estimate) else state.estimate,
             "channels_last": state.channels_last,
         }
         text = json.dumps(facts, allow_nan=False).encode()
@@ -136,8 +134,6 @@ def load_state(path: Path, run: str, entry: Entry) -> RowState:
         epoch=entry.epoch,
         step=facts["step"],
         history=tuple(facts["history"]),
-        capacity=facts["capacity"],
-        estimate=math.inf if facts["estimate"] is None else facts["estimate"],
         channels_last=facts["channels_last"],
         tensors=tensors,
     )

@@ -79,52 +79,41 @@ class EpochTotals:
         self.first_bad.copy_(torch.where((self.first_bad < 0) & ~losses.isfinite(), step, self.first_bad))
 
 
-class MemorisedRows:
-    """The memorisation meter of `noiselimit.information.meter` for K rows, over all epochs."""
+def memorisation(
+    totals: EpochTotals,
+    specs: Sequence[RunSpec],
+    noise_entropies: Sequence[float | None],
+    histories: Sequence[Sequence[Record]],
+    classes: int,
+    examples: int,
+) -> list[Record]:
+    """The part of each row's next history record that measures memorised label noise, in bits per label.
 
-    def __init__(self, noise_entropies: Sequence[float | None], classes: int) -> None:
-        """`noise_entropies`: H(y|x) of each row's training labels in bits, or None if unknown."""
-        self._entropies = list(noise_entropies)
-        self._classes = classes
-        self._capacities = [0.0] * len(self._entropies)
-        self._estimates = [math.inf] * len(self._entropies)
-
-    def select(self, rows: Sequence[int]) -> None:
-        """Drop all other rows."""
-        self._entropies = [self._entropies[row] for row in rows]
-        self._capacities = [self._capacities[row] for row in rows]
-        self._estimates = [self._estimates[row] for row in rows]
-
-    def state(self, row: int) -> tuple[float, float]:
-        """The row's summed capacity and its lowest estimate."""
-        return self._capacities[row], self._estimates[row]
-
-    def restore(self, row: int, capacity: float, estimate: float) -> None:
-        """Set what `state` returned."""
-        self._capacities[row], self._estimates[row] = capacity, estimate
-
-    def after(self, totals: EpochTotals, specs: Sequence[RunSpec], examples: int) -> list[Record]:
-        """The meter's part of each row's history record after an epoch."""
-        correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()
-        unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
-        records: list[Record] = []
-        for i, spec in enumerate(specs):
-            entropy = self._entropies[i]
-            if entropy is None and get_method(spec.method).needs_predictor and math.isfinite(unsure[i]):
-                # The lowest so far: an untrained predictor is unsure of labels that it has yet to learn.
-                estimate = estimated_entropy(unsure[i] / examples, self._classes)
-                entropy = self._estimates[i] = min(self._estimates[i], estimate)
-            capacity = _capacity(spec, square_norm[i] / examples, self._classes)
-            self._capacities[i] += capacity or 0.0
-            records.append(
-                {
-                    "noise_entropy": entropy,
-                    "memorised_bits": implied_bits(1 - correct[i] / examples, entropy, self._classes),
-                    "wrong_fitted": fitted[i] / wrong[i] if wrong[i] else None,
-                    "capacity_bits": None if capacity is None else self._capacities[i],
-                }
-            )
-        return records
+    `noise_entropies`: H(y|x) of each row's training labels in bits, or None if unknown.
+    """
+    correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()
+    unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
+    records: list[Record] = []
+    for i, spec in enumerate(specs):
+        before: Record = histories[i][-1] if histories[i] else {}
+        entropy = noise_entropies[i]
+        if entropy is None and get_method(spec.method).needs_predictor and math.isfinite(unsure[i]):
+            # The lowest so far: an untrained predictor is unsure of labels that it has yet to learn.
+            lowest = before.get("noise_entropy")
+            estimate = estimated_entropy(unsure[i] / examples, classes)
+            entropy = estimate if lowest is None else min(lowest, estimate)
+        capacity = _capacity(spec, square_norm[i] / examples, classes)
+        if capacity is not None:
+            capacity += before.get("capacity_bits") or 0.0
+        records.append(
+            {
+                "noise_entropy": entropy,
+                "memorised_bits": implied_bits(1 - correct[i] / examples, entropy, classes),
+                "wrong_fitted": fitted[i] / wrong[i] if wrong[i] else None,
+                "capacity_bits": capacity,
+            }
+        )
+    return records
 
 
 def _capacity(spec: RunSpec, mean_square_norm: float, classes: int) -> float | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from noiselimit.engine.rows import State
+from noiselimit.engine.network_stack import State
 
 Record = Mapping[str, float | int | None]
 """One epoch of one run, as in history.jsonl."""
@@ -91,9 +91,6 @@ class RowState:
     epoch: int  # finished epochs
     step: int  # steps taken in them
     history: tuple[Record, ...]
-    capacity: float
-    estimate: float
-    """State of the memorisation meter; see `MemorisedRows`."""
     channels_last: bool  # how the weights of convolutions are stored in the vectors of weights; see `Packing`
     tensors: Mapping[str, Tensor]
     """Weights, best weights, optimiser state and statistics of both networks (`classifier.…` and

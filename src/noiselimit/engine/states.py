@@ -33,13 +33,10 @@ def take_states(block: "Block", epoch: int) -> dict[int, RowState]:
             for name, stacked in stacks[stack].items()
         }
         tensors |= {name: tensor.cpu() for name, tensor in _unstacked(block, i, epoch)}
-        capacity, estimate = block.memorised.state(i)
         states[block.rows[i]] = RowState(
             epoch=epoch,
             step=block.steps_done,
             history=tuple(block.histories[i]),
-            capacity=capacity,
-            estimate=estimate,
             channels_last=any(stack.packing.channels_last for stack in block.networks.stacks),
             tensors=tensors,
         )
@@ -80,7 +77,6 @@ def restore_states(block: "Block", states: Sequence[RowState]) -> None:
             tensor.copy_(_saved(block, i, state, name, tensor))
         block.histories[i] = list(state.history)
         block.bests[i] = BestEpoch.of(state.history)
-        block.memorised.restore(i, state.capacity, state.estimate)
     block.epochs_done, block.steps_done = epoch, steps
 
 
