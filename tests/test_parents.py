@@ -59,7 +59,7 @@ def test_a_child_starts_with_the_weights_of_its_parent(tiny_images: DataSet, met
 
 
 def test_batch_norm_statistics_come_with_the_weights(blobs: DataSet) -> None:
-    from noiselimit.engine.pair import initial_weights
+    from noiselimit.engine.block_networks import initial_weights
     from noiselimit.networks import Role
     from noiselimit.runs.spec import architecture
 

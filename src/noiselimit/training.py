@@ -16,14 +16,14 @@ from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend, fast_precision, find_backend, find_device
+from noiselimit.engine.block_networks import check_start, check_weights
 from noiselimit.engine.callbacks import make_averages
 from noiselimit.engine.checkpoints import Checkpoints, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
-from noiselimit.engine.pair import check_start, check_weights
+from noiselimit.engine.network_stack import State
 from noiselimit.engine.preparation import PreparedRun, prepare_all
 from noiselimit.engine.results import Record, RunResult
 from noiselimit.engine.results import Stopped as Stopped
-from noiselimit.engine.rows import State
 from noiselimit.errors import InputError
 from noiselimit.files import clear_leftovers, folder_lock
 from noiselimit.machine import MOST_THREADS, available_cores

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
+from noiselimit.engine.block_networks import BlockNetworks
 from noiselimit.engine.layouts import looped
+from noiselimit.engine.network_stack import NetworkStack, Packing, State
 from noiselimit.engine.optimisers import OPTIMISERS, Rates
-from noiselimit.engine.pair import NetworkPair
-from noiselimit.engine.rows import NetworkRows, Packing, State
 from noiselimit.networks import NETWORKS
 from noiselimit.networks.architecture import Role, initial_state
 
@@ -26,9 +26,7 @@ def test_packing_round_trip(shapes: list[list[int]], rows: int, channels_last: b
         {str(i): torch.randn(shape, generator=generator) for i, shape in enumerate(shapes)}
         for _ in range(rows)
     ]
-    packing, other = (
-        Packing.of(states[0], channels_last=last) for last in (channels_last, not channels_last)
-    )
+    packing, other = (Packing(states[0], channels_last=last) for last in (channels_last, not channels_last))
     vectors = packing.pack(states)
     unpacked = packing.unpack(vectors)
     assert list(unpacked) == list(states[0])
@@ -46,7 +44,7 @@ def test_the_gradient_of_the_vector_holds_those_of_the_parameters(
     shapes: list[list[int]], channels_last: bool
 ) -> None:
     states = [{str(i): torch.ones(shape) for i, shape in enumerate(shapes)}]
-    packing = Packing.of(states[0], channels_last=channels_last)
+    packing = Packing(states[0], channels_last=channels_last)
     vectors = packing.pack(states).requires_grad_()
     used = dict(list(packing.unpack(vectors).items())[::2])  # the others get zeros
     (gradient,) = torch.autograd.grad(sum((int(n) + 1) * t.sum() for n, t in used.items()), [vectors])
@@ -56,28 +54,28 @@ def test_the_gradient_of_the_vector_holds_those_of_the_parameters(
 
 def test_parameters_keep_their_type() -> None:
     states = [{"single": torch.ones(2), "double": torch.full((3,), 1 / 3, dtype=torch.float64)}]
-    packing = Packing.of(states[0])
+    packing = Packing(states[0])
     back = packing.unpack(packing.pack(states))
     assert back["single"].dtype == torch.float32
     assert torch.equal(back["double"][0], states[0]["double"])
 
 
 @pytest.fixture(params=["joint", "apart"])
-def pair(request: pytest.FixtureRequest) -> NetworkPair:
+def pair(request: pytest.FixtureRequest) -> BlockNetworks:
     """Three rows, the first two with a predictor, in one stack or in two."""
     module = NETWORKS["mlp"].build((5,), 4)
 
-    def stack(states: list[State]) -> NetworkRows:
-        return NetworkRows(module, states, OPTIMISERS["adam"], torch.device("cpu"), looped(module))
+    def stack(states: list[State]) -> NetworkStack:
+        return NetworkStack(module, states, OPTIMISERS["adam"], torch.device("cpu"), looped(module))
 
     classifiers = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(3)]
     predictors = [initial_state(module, seed, Role.PREDICTOR) for seed in range(2)]
     joint = request.param == "joint"
     stacks = [stack([*classifiers, *predictors])] if joint else [stack(classifiers), stack(predictors)]
-    return NetworkPair(stacks, 3, 2)
+    return BlockNetworks(stacks, 3, 2)
 
 
-def step(pair: NetworkPair, inputs: torch.Tensor) -> None:
+def step(pair: BlockNetworks, inputs: torch.Tensor) -> None:
     logits, _, predicted = pair.train(inputs)
     losses = logits.square().mean((1, 2))
     if predicted is not None:
@@ -92,7 +90,7 @@ def same(one: State | None, other: State | None) -> bool:
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_a_step_changes_the_best_weights_only_of_rows_that_save(pair: NetworkPair) -> None:
+def test_a_step_changes_the_best_weights_only_of_rows_that_save(pair: BlockNetworks) -> None:
     before = [pair.best_states(row) for row in range(3)]
     step(pair, INPUTS)
     pair.save_best([1])
@@ -102,7 +100,7 @@ def test_a_step_changes_the_best_weights_only_of_rows_that_save(pair: NetworkPai
         assert [same(*both) for both in zip(before[row], after, strict=True)] == [row != 1, row != 1]
 
 
-def test_probabilities_of_some_rows_are_those_of_all(pair: NetworkPair) -> None:
+def test_probabilities_of_some_rows_are_those_of_all(pair: BlockNetworks) -> None:
     step(pair, INPUTS)
     classifier, predictor = pair.probabilities(INPUTS, [0, 1, 2], best=False)
     assert predictor is not None
@@ -116,7 +114,7 @@ def test_probabilities_of_some_rows_are_those_of_all(pair: NetworkPair) -> None:
 
 
 @pytest.mark.parametrize("kept", [[0, 1, 2], [1, 2], [0], [2]])
-def test_rows_that_stay_train_as_if_no_row_had_left(pair: NetworkPair, kept: list[int]) -> None:
+def test_rows_that_stay_train_as_if_no_row_had_left(pair: BlockNetworks, kept: list[int]) -> None:
     everybody = copy.deepcopy(pair)
     for networks in (pair, everybody):
         step(networks, INPUTS)
@@ -130,7 +128,7 @@ def test_rows_that_stay_train_as_if_no_row_had_left(pair: NetworkPair, kept: lis
         assert all(map(same, pair.best_states(place), everybody.best_states(row)))
 
 
-def test_infinite_weights_are_found_in_their_row(pair: NetworkPair) -> None:
+def test_infinite_weights_are_found_in_their_row(pair: BlockNetworks) -> None:
     assert pair.finite().tolist() == [True, True, True]
     with torch.no_grad():
         pair.stacks[-1].weights[-1, 0] = torch.inf  # of the second row's predictor

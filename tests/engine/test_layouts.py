@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from noiselimit.engine.layouts import Arithmetic, Forward, can_stack, layout_for, looped, stacked
+from noiselimit.engine.layouts import Forward, can_stack, layout_for, looped, stacked
 from noiselimit.networks import NETWORKS
 from noiselimit.networks.architecture import Role, initial_state
 
@@ -62,7 +62,7 @@ def test_in_bfloat16_a_row_differs_only_by_rounding(  # type: ignore[no-untyped-
     learned = {key for key, _ in module.named_parameters()}
     inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1))
     exact, rounded = (
-        outcome(layout(module, Arithmetic(dtype)), states, learned, inputs, training)
+        outcome(layout(module, dtype), states, learned, inputs, training)
         for dtype in (torch.float32, torch.bfloat16)
     )
     assert not torch.equal(rounded[0]["features"], exact[0]["features"])
@@ -75,18 +75,17 @@ def test_in_bfloat16_a_row_differs_only_by_rounding(  # type: ignore[no-untyped-
             assert (differences <= most * sizes).all(), key
 
 
-def test_a_users_module_is_looped() -> None:
-    class Foreign(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = nn.Linear(3, 2)
-
-        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            return self.layer(x), x
-
-    assert not can_stack(Foreign())
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_users_network_is_looped_as_it_is(dtype: torch.dtype) -> None:
+    """Its layers may have options that our replacements lack, such as the bias here."""
+    module = nn.Sequential(nn.Conv2d(1, 2, 3, bias=True), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2))
+    module.register_forward_hook(lambda module, inputs, output: (output, output))
+    assert not can_stack(module)
     assert all(can_stack(NETWORKS[name].build(shape, 4)) for name, shape in CASES)
-    forward = layout_for(Foreign(), torch.device("cpu"))
-    state = {name: torch.stack([t, t]) for name, t in Foreign().state_dict().items()}
-    logits, _ = forward(state, {}, torch.ones(2, 4, 3), False)
-    assert logits.shape == (2, 4, 2)
+    forward = layout_for(module, torch.device("cpu"), dtype, fused=False)
+    state = {name: torch.stack([t, t]) for name, t in module.state_dict().items()}
+    inputs = torch.randn(2, 5, 1, 4, 4)
+    logits, _ = forward(state, {}, inputs, False)
+    assert logits.dtype == torch.float32
+    for row in range(2):
+        torch.testing.assert_close(logits[row], module(inputs[row])[0], atol=0.05, rtol=0.05)

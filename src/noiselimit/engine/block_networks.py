@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from noiselimit.engine.backend import PRECISIONS, Backend
-from noiselimit.engine.layouts import Arithmetic, layout_for
+from noiselimit.engine.layouts import layout_for
+from noiselimit.engine.network_stack import NetworkStack, State
 from noiselimit.engine.optimisers import OPTIMISERS, Rates
-from noiselimit.engine.rows import NetworkRows, State
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
@@ -18,14 +18,14 @@ from noiselimit.networks.pretrained import with_pretrained
 from noiselimit.runs.spec import RunSpec, architecture
 
 
-class NetworkPair:
+class BlockNetworks:
     """Classifiers of K rows and predictors of the first P, whose methods need one; P may be 0.
 
     If both have the same architecture they form one stack of K + P networks, so that one launch serves both.
     Only this class knows about that: all others count rows of the block.
     """
 
-    def __init__(self, stacks: Sequence[NetworkRows], classifiers: int, predictors: int) -> None:
+    def __init__(self, stacks: Sequence[NetworkStack], classifiers: int, predictors: int) -> None:
         """`stacks`: one with the classifiers and then the predictors, or one of each."""
         assert [len(stack) for stack in stacks] in ([classifiers + predictors], [classifiers, predictors])
         self.stacks = list(stacks)
@@ -87,7 +87,7 @@ class NetworkPair:
         for stack, own in by_stack:
             stack.select(own)
         self.stacks = [stack for stack, own in by_stack if own]
-        self.predictors = len(self._with_predictor(rows))
+        self.predictors = sum(row < self.predictors for row in rows)
         self.classifiers = len(rows)
 
     def classifier_logits(self, inputs: Tensor) -> Tensor:
@@ -98,8 +98,8 @@ class NetworkPair:
         """[K, B, ...] → logits [P, B, C] of the predictors in evaluation mode; None if there are none."""
         if not self.predictors:
             return None
-        first = self.classifiers if self._joint else 0
-        return self.stacks[-1].logits(inputs[: self.predictors], slice(first, first + self.predictors))
+        own = slice(self._first_predictor, self._first_predictor + self.predictors)
+        return self.stacks[-1].logits(inputs[: self.predictors], own)
 
     def probabilities(
         self, inputs: Tensor, rows: Sequence[int], *, best: bool
@@ -109,41 +109,35 @@ class NetworkPair:
         In evaluation mode, with the best or the current weights; None if none of the rows has a predictor.
         """
         own = self.stacks[0].logits(inputs, rows, best=best).softmax(-1)
-        with_predictor = self._with_predictor(rows)
-        if not with_predictor:
+        networks = self._predictors_of(rows)
+        if not networks:
             return own, None
-        stack, networks = self._predictors(with_predictor)
-        predicted = stack.logits(inputs[: len(with_predictor)], networks, best=best)
+        predicted = self.stacks[-1].logits(inputs[: len(networks)], networks, best=best)
         return own, predicted.softmax(-1)
 
     def best_states(self, row: int) -> tuple[State, State | None]:
         """State dicts of the row's classifier and, if it has one, predictor."""
-        classifier = self.stacks[0].best_state(row)
-        if row >= self.predictors:
-            return classifier, None
-        stack, own = self._predictors([row])
-        return classifier, stack.best_state(own[0])
+        found = [self.stacks[stack].best_state(own) for _, stack, own in self.places(row)]
+        return found[0], found[1] if len(found) == 2 else None
 
     def places(self, row: int) -> list[tuple[str, int, int]]:
         """(network, number of its stack, number in the stack) of the row's networks."""
-        found = [("classifier", 0, row)]
-        if row < self.predictors:
-            found.append(("predictor", len(self.stacks) - 1, self._predictors([row])[1][0]))
-        return found
+        predictor = [("predictor", len(self.stacks) - 1, own) for own in self._predictors_of([row])]
+        return [("classifier", 0, row), *predictor]
 
-    def _with_predictor(self, rows: Sequence[int]) -> list[int]:
-        return [row for row in rows if row < self.predictors]
+    @property
+    def _first_predictor(self) -> int:
+        """Its number in the last stack."""
+        return self.classifiers if self._joint else 0
 
-    def _predictors(self, rows: Sequence[int]) -> tuple[NetworkRows, list[int]]:
-        """The stack of the predictors, and the numbers of these rows in it."""
-        return self.stacks[-1], [row + (self.classifiers if self._joint else 0) for row in rows]
+    def _predictors_of(self, rows: Sequence[int]) -> list[int]:
+        """The numbers in the last stack of the predictors that these rows have."""
+        return [self._first_predictor + row for row in rows if row < self.predictors]
 
-    def _by_stack(self, rows: Sequence[int]) -> list[tuple[NetworkRows, list[int]]]:
+    def _by_stack(self, rows: Sequence[int]) -> list[tuple[NetworkStack, list[int]]]:
         """For every stack, the numbers of the networks of these rows."""
-        predictors = self._predictors(self._with_predictor(rows))
-        if self._joint:
-            return [(self.stacks[0], [*rows, *predictors[1]])]
-        return [(self.stacks[0], list(rows)), predictors]
+        own, predictors = list(rows), self._predictors_of(rows)
+        return list(zip(self.stacks, [own + predictors] if self._joint else [own, predictors], strict=True))
 
 
 def build_networks(
@@ -153,14 +147,13 @@ def build_networks(
     classes: int,
     device: torch.device,
     backend: Backend,
-) -> NetworkPair:
+) -> BlockNetworks:
     """The networks of these specs, of which those with a predictor come first.
 
     `parents`: for each spec, the classifier of the run it starts from, or None.
     """
     first = specs[0]
     predictors = sum(get_method(spec.method).needs_predictor for spec in specs)
-    arithmetic = Arithmetic(PRECISIONS[first.precision], backend.kernels)
     optimiser = replace(OPTIMISERS[first.optimiser], kernels=backend.kernels)
 
     def states(role: Role, rows: int) -> list[State]:
@@ -169,9 +162,10 @@ def build_networks(
             for spec, parent in zip(specs[:rows], parents[:rows], strict=True)
         ]
 
-    def stack(role: Role, states: Sequence[State]) -> NetworkRows:
+    def stack(role: Role, states: Sequence[State]) -> NetworkStack:
         module = architecture(first, role).build(input_shape, classes)
-        return NetworkRows(module, states, optimiser, device, layout_for(module, device, arithmetic))
+        layout = layout_for(module, device, PRECISIONS[first.precision], fused=backend.kernels)
+        return NetworkStack(module, states, optimiser, device, layout)
 
     classifier, predictor = states(Role.CLASSIFIER, len(specs)), states(Role.PREDICTOR, predictors)
     if architecture(first, Role.CLASSIFIER) == architecture(first, Role.PREDICTOR):
@@ -179,7 +173,7 @@ def build_networks(
     else:
         stacks = [stack(Role.CLASSIFIER, classifier)]
         stacks += [stack(Role.PREDICTOR, predictor)] if predictor else []
-    return NetworkPair(stacks, len(specs), predictors)
+    return BlockNetworks(stacks, len(specs), predictors)
 
 
 def initial_weights(

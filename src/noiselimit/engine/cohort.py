@@ -15,10 +15,10 @@ from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import block_data, device_inputs
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.checkpoints import Checkpoints
+from noiselimit.engine.network_stack import State
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import OnEpoch, Record, RowState, RunResult, Stopped
 from noiselimit.engine.retry import train_on_gpu, with_fallback
-from noiselimit.engine.rows import State
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
 from noiselimit.runs.spec import RunSpec, architecture

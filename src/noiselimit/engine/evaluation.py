@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from noiselimit.engine.block_data import BlockData, InputBatch, Part
+from noiselimit.engine.block_networks import BlockNetworks
 from noiselimit.engine.metrics import EpochTotals
-from noiselimit.engine.pair import NetworkPair
 from noiselimit.engine.results import Scores
 from noiselimit.methods.method import log_likelihood
 
@@ -17,7 +17,7 @@ OnBatch = Callable[[InputBatch, Tensor], None]
 
 
 def accuracy_and_loss(
-    networks: NetworkPair, data: BlockData, part: Part, on_batch: OnBatch
+    networks: BlockNetworks, data: BlockData, part: Part, on_batch: OnBatch
 ) -> tuple[Tensor, Tensor]:
     """float64 [K], [K]: accuracy and mean cross-entropy of each row's classifier.
 
@@ -37,7 +37,7 @@ def accuracy_and_loss(
 
 
 def recount_hits(
-    totals: EpochTotals, networks: NetworkPair, data: BlockData, on_batch: OnBatch, most: int | None = None
+    totals: EpochTotals, networks: BlockNetworks, data: BlockData, on_batch: OnBatch, most: int | None = None
 ) -> EpochTotals:
     """The epoch's totals, with hits counted again on the training part in evaluation mode.
 
@@ -59,7 +59,7 @@ def recount_hits(
 
 
 def score_examples(
-    networks: NetworkPair, data: BlockData, part: Part, rows: Sequence[int], *, best: bool
+    networks: BlockNetworks, data: BlockData, part: Part, rows: Sequence[int], *, best: bool
 ) -> list[Scores]:
     """Class probabilities of every example, for these rows; `data` and `part` hold only these rows."""
     classifiers: list[Tensor] = []

@@ -7,7 +7,6 @@ serves all rows. It is best for small networks on a GPU, where launches take lon
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ from noiselimit.engine.layers import (
     is_fusible,
     replace_layers,
 )
+from noiselimit.networks.architecture import FrozenFeatures
 
 Result = TypeVar("Result")
 
@@ -68,24 +68,14 @@ In training, the running statistics in `buffers` are updated in place.
 """
 
 
-@dataclass(frozen=True)
-class Arithmetic:
-    """How layers compute."""
+def looped(module: nn.Module, dtype: torch.dtype = torch.float32, *, fused: bool = False) -> Forward:
+    """Call the module row by row, with activations of this type; `fused`: with our kernels.
 
-    dtype: torch.dtype = torch.float32
-    """Of activations; weights, statistics, losses and the last layer are always float32."""
-    fused: bool = False  # whether to use our kernels
-
-
-PLAIN = Arithmetic()
-
-
-def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
-    """Call the module row by row."""
-    module, dtype = copy.deepcopy(module), arithmetic.dtype
-    ours = _all_ours(module)
-    if ours and arithmetic != PLAIN:
-        module = replace_layers(module, FUSED_LAYERS if arithmetic.fused else FOLLOWING_LAYERS)
+    Weights, statistics, losses and the last layer are always float32.
+    """
+    module, ours = copy.deepcopy(module), _is_ours(module)
+    if ours and (fused or dtype != torch.float32):
+        module = replace_layers(module, FUSED_LAYERS if fused else FOLLOWING_LAYERS)
     call = _quick_call(module) if ours else partial(_call_foreign, module, dtype)
 
     def forward(
@@ -97,7 +87,7 @@ def looped(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
         def one(row: int) -> tuple[Tensor, Tensor]:
             state = {name: _aligned(tensors[row]) for name, tensors in unbound.items()}
             state.update((name, tensor.detach()[row]) for name, tensor in buffers.items())
-            return call(state, (_ready(inputs[row], dtype if ours else inputs.dtype),))
+            return call(state, _ready(inputs[row], dtype if ours else inputs.dtype))
 
         logits, features = zip(*side_by_side(one, len(inputs), inputs.device), strict=True)
         return torch.stack(logits), torch.stack(features)
@@ -113,16 +103,16 @@ def _ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _call_foreign(
-    module: nn.Module, dtype: torch.dtype, state: Tensors, arguments: tuple[Tensor]
+    module: nn.Module, dtype: torch.dtype, state: Tensors, inputs: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Call a user's module; torch's autocast decides which operations use the shorter type."""
     shorter = dtype != torch.float32
-    with torch.autocast(arguments[0].device.type, dtype, enabled=shorter, cache_enabled=False):
-        logits, features = functional_call(module, dict(state), arguments)
+    with torch.autocast(inputs.device.type, dtype, enabled=shorter, cache_enabled=False):
+        logits, features = functional_call(module, dict(state), (inputs,))
     return (logits.float(), features.float()) if shorter else (logits, features)
 
 
-def _quick_call(module: nn.Module) -> Callable[[Tensors, tuple[Tensor]], tuple[Tensor, Tensor]]:
+def _quick_call(module: nn.Module) -> Callable[[Tensors, Tensor], tuple[Tensor, Tensor]]:
     """A fast `functional_call` for a private copy of one of our networks.
 
     For a small network on a GPU, `functional_call` takes as long as the arithmetic. Modules that keep their
@@ -134,11 +124,11 @@ def _quick_call(module: nn.Module) -> Callable[[Tensors, tuple[Tensor]], tuple[T
             for name in held:
                 places[f"{path}.{name}" if path else name] = (held, name)
 
-    def call(state: Tensors, arguments: tuple[Tensor]) -> tuple[Tensor, Tensor]:
+    def call(state: Tensors, inputs: Tensor) -> tuple[Tensor, Tensor]:
         for name, tensor in state.items():
             held, own_name = places[name]
             held[own_name] = tensor
-        logits, features = module(*arguments)
+        logits, features = module(inputs)
         return logits, features
 
     return call
@@ -157,59 +147,44 @@ def _aligned(row: Tensor) -> Tensor:
     return row if row.data_ptr() % _CACHE_LINE == 0 else row.clone()
 
 
-def stacked(module: nn.Module, arithmetic: Arithmetic = PLAIN) -> Forward:
-    """Call stacked layers with all rows at once."""
-    module = _stack_layers(copy.deepcopy(module), fused=arithmetic.fused)
-    call = _quick_call(module)
+def stacked(module: nn.Module, dtype: torch.dtype = torch.float32, *, fused: bool = False) -> Forward:
+    """Call stacked layers with all rows at once; see `looped`."""
+    module = copy.deepcopy(module)
+    for name, child in list(module.named_children()):
+        if fused and is_fusible(child):
+            setattr(module, name, FusedConvolutions(child))  # type: ignore[arg-type]
+    call = _quick_call(replace_layers(module, STACKED_LAYERS))
 
     def forward(
         parameters: Tensors, buffers: Tensors, inputs: Tensor, training: bool
     ) -> tuple[Tensor, Tensor]:
         module.train(training)
-        return call({**parameters, **buffers}, (inputs.to(arithmetic.dtype),))
+        return call({**parameters, **buffers}, inputs.to(dtype))
 
     return forward
-
-
-def _stack_layers(module: nn.Module, *, fused: bool) -> nn.Module:
-    """Replace all layers, in place."""
-    if fused:
-        for name, child in list(module.named_children()):
-            if is_fusible(child):
-                setattr(module, name, FusedConvolutions(child))  # type: ignore[arg-type]
-    return replace_layers(module, STACKED_LAYERS)
 
 
 LARGEST_STACKED = 2_000_000
 """Parameters above which one row fills a GPU, and patches would fill its memory."""
 
 
-KNOWN_LAYERS = (*STACKED_LAYERS, nn.MaxPool2d)
-"""Layers of our networks; those without a stacked replacement are only looped."""
-
-
-def _all_ours(module: nn.Module) -> bool:
-    """Whether the network is ours, down to its layers."""
-    return all(type(part) in KNOWN_LAYERS or _is_ours(part) for part in module.modules())
-
-
 def can_stack(module: nn.Module) -> bool:
     """Whether every layer can be stacked, as in our small networks."""
-    if sum(parameter.numel() for parameter in module.parameters()) > LARGEST_STACKED:
+    if not _is_ours(module) or sum(each.numel() for each in module.parameters()) > LARGEST_STACKED:
         return False
-    return all(
-        type(part) in STACKED_LAYERS or (list(part.children()) and _is_ours(part))
-        for part in module.modules()
-    )
+    return all(type(part) in STACKED_LAYERS or list(part.children()) for part in module.modules())
 
 
-def _is_ours(container: nn.Module) -> bool:
-    """Whether the container counts dimensions from the end, as our networks do."""
-    return type(container) is nn.Sequential or type(container).__module__.startswith("noiselimit.networks.")
+def _is_ours(network: nn.Module) -> bool:
+    """Whether the network is built in.
+
+    The layers of a user's network may be of the same types, but have options that our replacements lack.
+    """
+    return type(network).__module__.startswith("noiselimit.networks.") and type(network) is not FrozenFeatures
 
 
-def layout_for(module: nn.Module, device: torch.device, arithmetic: Arithmetic = PLAIN) -> Forward:
+def layout_for(module: nn.Module, device: torch.device, dtype: torch.dtype, *, fused: bool) -> Forward:
     """The faster layout that works for this module on this device."""
     if device.type == "cuda" and can_stack(module):
-        return stacked(module, arithmetic)
-    return looped(module.to(device), arithmetic)  # also what is not in its state dict
+        return stacked(module, dtype, fused=fused)
+    return looped(module.to(device), dtype, fused=fused)  # also what is not in its state dict

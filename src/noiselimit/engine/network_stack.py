@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from noiselimit.engine.layouts import Forward
 from noiselimit.engine.optimisers import Optimiser, Rates
@@ -15,83 +15,50 @@ _ALIGNMENT = 64
 """Every parameter starts at a multiple of this many values, so arithmetic is the same in every row."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where and how a parameter is stored in the vector."""
-
-    name: str
-    shape: tuple[int, ...]
-    channels_last: bool
-    """Whether a convolution's [outputs, inputs, height, width] is stored with its inputs innermost."""
-    dtype: torch.dtype = torch.float32
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Number of values, and of zeros after them."""
-        size = math.prod(self.shape)
-        return size, -size % _ALIGNMENT
-
-    def flat(self, tensors: Tensor) -> Tensor:
-        """[K, *shape] → [K, size]."""
-        return (tensors.movedim(2, -1) if self.channels_last else tensors).reshape(len(tensors), -1)
-
-    def shaped(self, flat: Tensor) -> Tensor:
-        """[K, size] → a view [K, *shape] (a copy if the vector has another dtype)."""
-        flat = flat.to(self.dtype)
-        if not self.channels_last:
-            return flat.view(len(flat), *self.shape)
-        outputs, inputs, height, width = self.shape
-        return flat.view(len(flat), outputs, height, width, inputs).movedim(-1, 2)
-
-
-@dataclass(frozen=True)
 class Packing:
     """Packs named parameters into one vector per row, and unpacks them."""
 
-    places: tuple[Place, ...]
+    def __init__(self, parameters: Mapping[str, Tensor], *, channels_last: bool = False) -> None:
+        """`channels_last`: store the inputs of convolutions innermost, which is fastest on a GPU."""
+        self.channels_last = channels_last
+        self._shapes = {name: tuple(tensor.shape) for name, tensor in parameters.items()}
+        self._types = {name: tensor.dtype for name, tensor in parameters.items()}
 
-    @classmethod
-    def of(cls, parameters: Mapping[str, Tensor], *, channels_last: bool = False) -> "Packing":
-        """`channels_last` stores the weights of convolutions as is fastest on a GPU."""
-        return cls(
-            tuple(
-                Place(name, tuple(tensor.shape), channels_last and tensor.dim() == 4, tensor.dtype)
-                for name, tensor in parameters.items()
-            )
-        )
+    def pack(self, states: Sequence[Mapping[str, Tensor]]) -> Tensor:
+        """K state dicts → [K, length], with zeros between parameters."""
+        pieces = [torch.zeros(len(states), 0)]
+        for name, shape in self._shapes.items():
+            stacked = torch.stack([state[name] for state in states])
+            if self.channels_last and len(shape) == 4:
+                stacked = stacked.movedim(2, -1)
+            flat = stacked.reshape(len(states), -1)
+            pieces.append(pad(flat, (0, -flat.shape[1] % _ALIGNMENT)))
+        return torch.cat(pieces, 1)
 
-    @property
-    def channels_last(self) -> bool:
-        """Whether any weights are stored so."""
-        return any(place.channels_last for place in self.places)
+    def unpack(self, vectors: Tensor) -> dict[str, Tensor]:
+        """[K, length] → views [K, ...] by name; copies of parameters that have another dtype."""
+        views = self._views(vectors, channels_last=self.channels_last)
+        return {name: view.to(self._types[name]) for name, view in views.items()}
+
+    def _views(self, vectors: Tensor, *, channels_last: bool) -> dict[str, Tensor]:
+        sizes = [math.prod(shape) for shape in self._shapes.values()]
+        # One split, because its gradient is one concatenation. The gradient of a slice is a full vector.
+        pieces = torch.split(vectors, [n for size in sizes for n in (size, -size % _ALIGNMENT)], 1)[::2]
+        views = {}
+        for (name, shape), piece in zip(self._shapes.items(), pieces, strict=True):
+            if channels_last and len(shape) == 4:
+                outputs, inputs, *window = shape
+                views[name] = piece.view(len(piece), outputs, *window, inputs).movedim(-1, 2)
+            else:
+                views[name] = piece.view(len(piece), *shape)
+        return views
 
     def reordered(self, vector: Tensor, channels_last: bool) -> Tensor:
         """Convert a vector [length] that was packed with this `channels_last`, maybe on another device."""
         if channels_last == self.channels_last:
             return vector
-        other = Packing(
-            tuple(
-                replace(place, channels_last=channels_last and len(place.shape) == 4, dtype=vector.dtype)
-                for place in self.places
-            )
-        )
-        return self.pack([{name: row[0] for name, row in other.unpack(vector[None]).items()}])[0]
-
-    def pack(self, states: Sequence[Mapping[str, Tensor]]) -> Tensor:
-        """K state dicts → [K, length], with zeros between parameters."""
-        pieces = [torch.zeros(len(states), 0)]
-        for place in self.places:
-            flat = place.flat(torch.stack([state[place.name] for state in states]))
-            pieces += [flat, flat.new_zeros(len(states), place.sizes[1])]
-        return torch.cat(pieces, 1)
-
-    def unpack(self, vectors: Tensor) -> dict[str, Tensor]:
-        """[K, length] → views [K, ...] by name.
-
-        One split, because its gradient is one concatenation. The gradient of a slice is a full vector.
-        """
-        pieces = torch.split(vectors, [size for place in self.places for size in place.sizes], 1)[::2]
-        return {place.name: place.shaped(piece) for place, piece in zip(self.places, pieces, strict=True)}
+        views = self._views(vector[None], channels_last=channels_last)
+        return self.pack([{name: view[0] for name, view in views.items()}])[0]
 
 
 State = Mapping[str, Tensor]
@@ -101,7 +68,7 @@ Rows = Sequence[int] | slice
 """Some of the rows. A slice gives views, a list copies."""
 
 
-class NetworkRows:
+class NetworkStack:
     """Stacked tensors of K networks. Rows never mix: each has its own batch and its own gradient."""
 
     def __init__(
@@ -115,7 +82,7 @@ class NetworkRows:
         """`forward` is a layout of `module`, see `noiselimit.engine.layouts`."""
         learned = {name: tensor for name, tensor in module.named_parameters() if tensor.requires_grad}
         given = {name for name, _ in module.named_parameters()} - set(learned)
-        self.packing = Packing.of(learned, channels_last=device.type == "cuda")
+        self.packing = Packing(learned, channels_last=device.type == "cuda")
         self.frozen = {name: _shared([state[name] for state in states]).to(device) for name in given}
         """Parameters that do not learn: [1, ...] if they are the same in all rows, else [K, ...]."""
         self.weights = self.packing.pack(states).to(device).requires_grad_()

@@ -27,17 +27,12 @@ class Role(IntEnum):
     PREDICTOR = 1
 
 
-class _Flatten(nn.Flatten):
-    """A class of its own, so that the engine does not stack it: a user's features cannot be stacked."""
-
-
 class FrozenFeatures(nn.Module):
     """[B, ...] → network(features(x)). The features do not learn and stay in evaluation mode."""
 
     def __init__(self, features: nn.Module, network: nn.Module) -> None:
         super().__init__()
         self.features = features.requires_grad_(False).eval()
-        self.flatten = _Flatten()
         self.network = network
 
     def train(self, mode: bool = True) -> "FrozenFeatures":
@@ -47,7 +42,7 @@ class FrozenFeatures(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         with torch.no_grad():
-            inputs = self.flatten(self.features(x))
+            inputs = self.features(x).flatten(1)
         logits, features = self.network(inputs)
         return logits, features
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from noiselimit.engine.layouts import Arithmetic, looped, stacked
-from noiselimit.engine.rows import Packing
+from noiselimit.engine.layouts import looped, stacked
+from noiselimit.engine.network_stack import Packing
 from noiselimit.networks import NETWORKS
 from noiselimit.networks.architecture import Role, initial_state
 from noiselimit.networks.resnet import Basic, ResNet
@@ -27,13 +27,15 @@ RESNET = (looped, short_resnet, (3, 6, 6))
 Case = tuple[Callable[..., Any], Callable[..., Any], tuple[int, ...]]
 
 
-def outcome(case: Case, arithmetic: Arithmetic, device: torch.device, *, training: bool) -> dict[str, Tensor]:
+def outcome(
+    case: Case, device: torch.device, dtype: torch.dtype, *, fused: bool, training: bool
+) -> dict[str, Tensor]:
     """Outputs, the gradient of every parameter of Σ logits², and buffers, by name."""
     layout, build, shape = case
     module = build(shape, 4)
     states = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(ROWS)]
     learned = dict(module.named_parameters())
-    packing = Packing.of(learned, channels_last=True)
+    packing = Packing(learned, channels_last=True)
     inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1)).to(device)
     weights = packing.pack(states).to(device).requires_grad_()
     buffers = {
@@ -41,7 +43,7 @@ def outcome(case: Case, arithmetic: Arithmetic, device: torch.device, *, trainin
         for key in states[0]
         if key not in learned
     }
-    logits, features = layout(module, arithmetic)(packing.unpack(weights), buffers, inputs, training)
+    logits, features = layout(module, dtype, fused=fused)(packing.unpack(weights), buffers, inputs, training)
     (gradient,) = torch.autograd.grad(logits.square().sum(), [weights])
     gradients = {f"gradient of {key}": value for key, value in packing.unpack(gradient).items()}
     return {"logits": logits.detach(), "features": features.detach(), **gradients, **buffers}
@@ -51,7 +53,7 @@ def outcome(case: Case, arithmetic: Arithmetic, device: torch.device, *, trainin
 @pytest.mark.parametrize("training", [True, False])
 def test_equals_the_plain_layout(device: torch.device, case: Case, training: bool) -> None:
     plain, fused = (
-        outcome(case, Arithmetic(fused=fused), device, training=training) for fused in (False, True)
+        outcome(case, device, torch.float32, fused=fused, training=training) for fused in (False, True)
     )
     for key, wanted in plain.items():
         scale = float(wanted.abs().max()) + 1e-6
@@ -64,7 +66,7 @@ def test_equals_the_plain_layout(device: torch.device, case: Case, training: boo
 def test_equals_the_plain_layout_in_bfloat16_too(device: torch.device, case: Case) -> None:
     """Compared by norm: rounding switches some ReLUs, and one in a hundred moves a gradient by a tenth."""
     plain, fused = (
-        outcome(case, Arithmetic(torch.bfloat16, fused), device, training=True) for fused in (False, True)
+        outcome(case, device, torch.bfloat16, fused=fused, training=True) for fused in (False, True)
     )
     for key, wanted in plain.items():
         assert fused[key].dtype == wanted.dtype, key

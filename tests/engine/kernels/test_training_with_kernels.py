@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from noiselimit.data.examples import DataSet
-from noiselimit.engine import pair
+from noiselimit.engine import block_networks
 from noiselimit.engine.backend import Backend
 from noiselimit.engine.callbacks import make_averages
 from noiselimit.engine.cohort import CohortTrainer
@@ -21,7 +21,9 @@ from noiselimit.runs.spec import grid
 def test_training_with_kernels(
     tiny_images: DataSet, device: torch.device, monkeypatch: pytest.MonkeyPatch, layout: Any, optimiser: str
 ) -> None:
-    monkeypatch.setattr(pair, "layout_for", lambda module, _, arithmetic: layout(module, arithmetic))
+    monkeypatch.setattr(
+        block_networks, "layout_for", lambda module, _, dtype, fused: layout(module, dtype, fused=fused)
+    )
     settings = {"network": "small-cnn", "augmentation": "flip-crop", "batch_size": 6, "noise": "uniform:0.4"}
     specs = grid(method=["limit-l", "ce"], epochs=1, optimiser=optimiser, train_size=12, **settings)
     specs = [bind(spec, tiny_images, "float32") for spec in specs]
