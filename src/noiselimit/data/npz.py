@@ -77,9 +77,7 @@ def read_npy(file: IO[bytes]) -> npt.NDArray[Any]:
 @contextmanager
 def _open(path: Path) -> Iterator[NpzFile]:
     with readable(path, REMEDY):
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, NpzFile):
-            raise ValueError("it is not an archive of arrays")
+        archive = NpzFile(path, allow_pickle=False)  # type: ignore[arg-type]  # a path works, too
     with archive:
         members = archive.zip.infolist() if archive.zip else []
         require_modest(path, sum(info.file_size for info in members))
