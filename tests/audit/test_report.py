@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from pages import Page
 
 from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
 from noiselimit.audit.report import describe_inputs, make_audit_report, row_columns
@@ -15,6 +14,7 @@ from noiselimit.data.tables import Categorical, Numeric, Table
 from noiselimit.report.html import render_audit
 from noiselimit.runs.spec import RunSpec
 from noiselimit.training import train
+from tests.pages import Page
 
 HOSTILE = "<script>alert(1)</script>"
 

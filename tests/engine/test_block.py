@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from interrupting import assert_same_run
-from streamed_pictures import streamed
 from torch import Tensor
 
 from noiselimit.data.examples import DataSet
@@ -18,6 +16,8 @@ from noiselimit.information import least_information, uniform_noise_entropy
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train as train_anywhere
+from tests.engine.interrupting import assert_same_run
+from tests.engine.streamed_pictures import streamed
 
 train = partial(train_anywhere, device="cpu")  # bitwise equal there
 METHODS = ["ce", "limit-l", "limit-g", "limit-l+s", "limit-g+s"]

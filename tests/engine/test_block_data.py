@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from streamed_pictures import streamed
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.block_data import block_data, device_inputs
@@ -13,6 +12,7 @@ from noiselimit.engine.preparation import prepare_all
 from noiselimit.errors import InputError
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train
+from tests.engine.streamed_pictures import streamed
 
 CPU = torch.device("cpu")
 

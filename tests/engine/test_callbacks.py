@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from interrupting import assert_same_run
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.block import Block
@@ -13,6 +12,7 @@ from noiselimit.engine.callbacks import Averages, is_averaged
 from noiselimit.engine.results import Scores
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train
+from tests.engine.interrupting import assert_same_run
 
 STEADY = {"network": "linear", "learning_rate": 1e-7, "batch_size": 16, "noise": "uniform:0.3"}
 """Weights stay at their start, and the network is the same in training and evaluation."""

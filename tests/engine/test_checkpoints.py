@@ -13,7 +13,6 @@ import safetensors.torch
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from interrupting import EVERYTHING, Interrupted, assert_same_run, train_interrupted
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine import checkpoints as module
@@ -32,6 +31,7 @@ from noiselimit.runs.binding import bind
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, Stopped, train
+from tests.engine.interrupting import EVERYTHING, Interrupted, assert_same_run, train_interrupted
 
 SPEC = RunSpec("limit-l", epochs=8, batch_size=16, network="linear", noise="uniform:0.3")  # type: ignore[arg-type]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from interrupting import train_interrupted
 
 from noiselimit.data.examples import DataSet
 from noiselimit.runs.spec import grid
 from noiselimit.training import train
+from tests.engine.interrupting import train_interrupted
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 

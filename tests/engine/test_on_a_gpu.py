@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_block import eight_specs
-from test_callbacks import mixed_specs
 
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.block import Block
@@ -16,6 +14,8 @@ from noiselimit.errors import Notice
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import grid
 from noiselimit.training import train
+from tests.engine.test_block import eight_specs
+from tests.engine.test_callbacks import mixed_specs
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 

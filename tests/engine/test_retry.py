@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from interrupting import assert_same_run
 
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend
@@ -19,6 +18,7 @@ from noiselimit.engine.retry import fitting, split_rows, with_fallback
 from noiselimit.errors import InputError, Notice
 from noiselimit.runs.spec import grid
 from noiselimit.training import Progress, train
+from tests.engine.interrupting import assert_same_run
 
 FAST, PLAIN = Backend(kernels=True, graphs=True), Backend(kernels=False, graphs=True)
 OUT_OF_MEMORY = torch.OutOfMemoryError("CUDA out of memory")

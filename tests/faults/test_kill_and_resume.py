@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import AUDIT, EVERY_EPOCH, TRAIN, count_changes, run, snapshot
+
+from tests.faults.commands import AUDIT, EVERY_EPOCH, TRAIN, count_changes, run, snapshot
 
 COMMANDS = {"train": TRAIN, "audit": AUDIT}
 Whole = dict[str, tuple[dict[str, bytes], int]]

@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from commands import ENVIRONMENT
 from PIL import Image
+
+from tests.faults.commands import ENVIRONMENT
 
 
 def start(code: str, *arguments: str, folder: Path | None = None) -> "subprocess.Popen[str]":

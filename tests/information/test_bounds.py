@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from enumerated import BATCH, DRAWS, Problems, Shape, any_problems, bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from noiselimit.information import (
     training_capacity,
     uniform_noise_entropy,
 )
+from tests.information.enumerated import BATCH, DRAWS, Problems, Shape, any_problems, bits
 
 LAPLACE_MORE = 0.5 * np.log(np.pi / np.e)
 

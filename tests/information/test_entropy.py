@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from enumerated import DRAWS, Problems, any_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from noiselimit.information import (
     to_nats,
     uniform_noise_entropy,
 )
+from tests.information.enumerated import DRAWS, Problems, any_problems
 
 COIN, COPY, SURE = [[0.5, 0.5]], [[[1, 0], [0, 1]]], [[[0.9, 0.1], [0.1, 0.9]]]
 

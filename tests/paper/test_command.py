@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests_paper_rows import RESULTS
 
 import paper.execute
 from paper.__main__ import main
 from paper.figures import FIGURES, draw
 from paper.rows import read_rows
+from tests.paper.rows import RESULTS
 
 Command = Callable[..., tuple[int, str, str]]
 COMMON = ("--quick", "--threads", "1", "--device", "cpu", "--out", "out")

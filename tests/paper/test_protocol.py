@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from tests_paper_rows import RESULTS
 
 from noiselimit.errors import InputError
 from paper.causes import PARTS, specs_of
 from paper.figures import FIGURES
 from paper.protocol import GRIDS, PROTOCOLS, Cell, make_tasks, protocol_for
 from paper.tables import PAPER, TABLES, choose_cells, table_tasks, with_values
+from tests.paper.rows import RESULTS
 
 
 def test_the_paper_prints_228_numbers() -> None:

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests_paper_rows import FAILED, RESULTS, make_rows
 
 from noiselimit.errors import InputError
 from paper.rows import append_rows, bootstrap_std, current, read_rows
+from tests.paper.rows import FAILED, RESULTS, make_rows
 
 
 @pytest.mark.parametrize(

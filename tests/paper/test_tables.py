@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests_paper_rows import FAILED, RESULTS, make_rows
 
 from paper.protocol import PROTOCOLS, Cell
 from paper.rows import read_rows
 from paper.tables import TABLES, cell_result, least_agreeing, rank_values
+from tests.paper.rows import FAILED, RESULTS, make_rows
 
 CELL = Cell("mnist", "uniform", 0.8, 48_000, "limit-l")
 MNIST = PROTOCOLS["mnist"]

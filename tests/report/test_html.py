@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from pages import Page
 from PIL import Image
 
 from noiselimit.errors import InputError
 from noiselimit.report.content import Report, RunLine, Suspect
 from noiselimit.report.html import data_uri, memorisation_curve, render, write_report
+from tests.pages import Page
 
 MakeReport = Callable[..., Report]
 HOSTILE = "<script>alert(1)</script><img src=http://evil.example/x onerror='x'>\x00\ud800"
