@@ -178,12 +178,11 @@ def test_formulas():
     [
         (lambda: least_error(1, -0.1, 3), "information is -0.1"),
         (lambda: least_error(float("nan"), 0, 3), "noise_entropy is nan"),
-        (lambda: least_error(1, [0, float("inf")], 3), "information[1] is inf"),
+        (lambda: least_error(1, [0, float("inf")], 3), "information contains inf"),
         (lambda: least_error(1, 0, 2.5), "classes is 2.5"),
         (lambda: least_error(3.4, 0, 10), "3.322"),
         (lambda: least_error(3, 0, 10, unit="nats"), "2.303"),
         (lambda: least_error("much", 0, 3), "noise_entropy is 'much'"),
-        (lambda: least_error([1, 1], [0, 0, 0], 3), "shapes"),
         (lambda: least_information(1, 1.1, 3), "error is 1.1"),
         (lambda: gradient_capacity(-1, 10, 0.1), "mean_square_norm is -1"),
         (lambda: gradient_capacity(1, 0, 0.1), "dimension is 0"),

@@ -81,7 +81,7 @@ TWO = {"logits": torch.zeros(2, 3), "labels": torch.zeros(2, dtype=torch.int64)}
         (lambda: MemorisationMeter(3).update(**{**TWO, "logits": torch.zeros(2, 4)}), "logits"),
         (lambda: MemorisationMeter(3).update(**{**TWO, "labels": torch.zeros(2, 1)}), "labels"),
         (lambda: MemorisationMeter(3).update(**TWO, predictor_logits=torch.zeros(2, 4)), "predictor_logits"),
-        (lambda: MemorisationMeter(3).update(**TWO, wrong=torch.zeros(2)), "wrong"),
+        (lambda: MemorisationMeter(3).update(**TWO, wrong=torch.zeros(3)), "wrong"),
     ],
 )
 def test_bad_input_is_one_sentence(make, words: str) -> None:

@@ -1,6 +1,6 @@
 """The paper's theory as functions of numbers and NumPy arrays.
 
-Amounts of information are in bits unless `unit="nats"` is given. Arguments broadcast against each other;
+Amounts of information are in bits unless you pass `unit="nats"`. Arguments broadcast against each other;
 numbers give a number, arrays an array. Information per example is I(w;Y|X)/n, in total it is I(w;Y|X).
 """
 

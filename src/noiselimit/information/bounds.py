@@ -12,7 +12,6 @@ from noiselimit.information.entropy import (
     Numbers,
     Unit,
     binary_nats,
-    broadcast,
     from_nats,
     numbers,
     plain,
@@ -39,15 +38,9 @@ def least_error(noise_entropy: Any, information: Any, classes: Any, *, unit: Uni
         I(w;Y|X)/n per label.
     classes : int or array
         Number of classes k.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array
     """
     entropy, labels = _entropy_and_classes(noise_entropy, classes, unit)
     known = to_nats(numbers("information", information), unit)
-    entropy, known, labels = broadcast(noise_entropy=entropy, information=known, classes=labels)
     left = np.maximum(entropy - known, 0)
     # The left side of the inequality rises until r = (k − 1)/k, where it is log k.
     low, high = np.zeros_like(left), (labels - 1) / labels
@@ -72,15 +65,9 @@ def least_information(noise_entropy: Any, error: Any, classes: Any, *, unit: Uni
         Expected error r on the given, noisy training labels.
     classes : int or array
         Number of classes k.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array
     """
     entropy, labels = _entropy_and_classes(noise_entropy, classes, unit)
     rate = numbers("error", error, at_most=1)
-    entropy, rate, labels = broadcast(noise_entropy=entropy, error=rate, classes=labels)
     return plain(from_nats(np.maximum(entropy - _most_uncertainty(rate, labels), 0), unit))
 
 
@@ -90,17 +77,15 @@ def _most_uncertainty(rate: Array, classes: Array) -> Array:
 
 
 def _entropy_and_classes(noise_entropy: Any, classes: Any, unit: Unit) -> tuple[Array, Array]:
-    """Both in a common shape, the entropy in nats and at most log k."""
-    given = numbers("noise_entropy", noise_entropy)
+    """Both arguments as arrays, the entropy in nats and at most log k."""
     labels = whole_numbers("classes", classes, at_least=2)
-    given, labels = broadcast(noise_entropy=given, classes=labels)
-    entropy, most = to_nats(given, unit), np.log(labels)
-    wrong = entropy > most * (1 + ROUNDING)
-    if wrong.any():
-        place = tuple(np.argwhere(wrong)[0])
+    entropy, most = to_nats(numbers("noise_entropy", noise_entropy), unit), np.log(labels)
+    excess = entropy > most * (1 + ROUNDING)
+    if np.any(excess):
+        limit = from_nats(np.broadcast_to(most, np.shape(excess))[excess].item(0), unit)
         raise InputError(
-            f"noise_entropy is {given[place]:g} {unit} but a label of {labels[place]:g} classes holds "
-            f"{from_nats(most[place], unit):.4g} at most: check the unit and the number of classes."
+            f"noise_entropy is above {limit:.4g} {unit}, all that a label of so many classes holds: "
+            "check the unit and the number of classes."
         )
     return np.minimum(entropy, most), labels
 
@@ -147,19 +132,12 @@ def gradient_capacity(
     sigma : float or array
         Standard deviation of each component of ε. The Laplace scale is σ/√2.
     distribution : {"gaussian", "laplace"}
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array
     """
     if distribution not in SHORTFALL:
         raise unknown("distribution", distribution, SHORTFALL)
-    square, d, deviation = broadcast(
-        mean_square_norm=numbers("mean_square_norm", mean_square_norm),
-        dimension=whole_numbers("dimension", dimension, at_least=1),
-        sigma=positive("sigma", sigma),
-    )
+    square = numbers("mean_square_norm", mean_square_norm)
+    d = whole_numbers("dimension", dimension, at_least=1)
+    deviation = positive("sigma", sigma)
     with np.errstate(over="ignore"):  # tiny noise: infinite capacity
         nats = d / 2 * np.log1p(square / d / deviation / deviation) + d * SHORTFALL[distribution]
     return plain(from_nats(nats, unit))
@@ -190,11 +168,6 @@ def training_capacity(
         Number of examples n.
     noise_entropy : float
         H(y|x) per label.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    TrainingCapacity
     """
     capacities = gradient_capacity(mean_square_norms, dimension, sigma, distribution, unit=unit)
     count = float(whole_numbers("examples", examples, at_least=1))
@@ -223,16 +196,9 @@ def generalisation_gap(
         Number n of i.i.d. examples.
     sigma : float or array
         The loss is σ-sub-Gaussian. A loss in an interval of length b has σ = b/2: 1/2 for error rates.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array
     """
-    inputs, labels, n, deviation = broadcast(
-        input_information=numbers("input_information", input_information),
-        label_information=numbers("label_information", label_information),
-        examples=whole_numbers("examples", examples, at_least=1),
-        sigma=numbers("sigma", sigma),
-    )
+    inputs = numbers("input_information", input_information)
+    labels = numbers("label_information", label_information)
+    n = whole_numbers("examples", examples, at_least=1)
+    deviation = numbers("sigma", sigma)
     return plain(deviation * np.sqrt(2 * to_nats(inputs + labels, unit) / n))

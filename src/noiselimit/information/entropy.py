@@ -37,21 +37,19 @@ def _nats_per(unit: str) -> float:
 
 def numbers(name: str, value: Any, *, at_least: float = 0.0, at_most: float = math.inf) -> Array:
     """Return the value as an array of finite numbers in [at_least, at_most]."""
-    wanted = (
-        f"finite number ≥ {at_least:g}" if at_most == math.inf else f"number from {at_least:g} to {at_most:g}"
-    )
-    return _check(name, value, wanted, lambda found: (found >= at_least) & (found <= at_most))
-
-
-def positive(name: str, value: Any) -> Array:
-    """Return the value as an array of finite numbers above 0."""
-    return _check(name, value, "finite number > 0", lambda found: found > 0)
+    wanted = f"number ≥ {at_least:g}" + (f" and ≤ {at_most:g}" if at_most < math.inf else "")
+    return _check(name, value, f"finite {wanted}", lambda found: (found >= at_least) & (found <= at_most))
 
 
 def whole_numbers(name: str, value: Any, *, at_least: int) -> Array:
     """Return the value as an array of whole numbers, stored as floats."""
     wanted = f"whole number ≥ {at_least}"
     return _check(name, value, wanted, lambda found: (found >= at_least) & (found == np.floor(found)))
+
+
+def positive(name: str, value: Any) -> Array:
+    """Return the value as an array of finite numbers above 0."""
+    return _check(name, value, "finite number > 0", lambda found: found > 0)
 
 
 def _check(name: str, value: Any, wanted: str, is_valid: Callable[[Array], Any]) -> Array:
@@ -61,45 +59,21 @@ def _check(name: str, value: Any, wanted: str, is_valid: Callable[[Array], Any])
         raise InputError(f"{name} is {reprlib.repr(value)}: give a {wanted}.") from None
     valid = is_valid(found) & np.isfinite(found)
     if not valid.all():
-        place = np.argwhere(~valid)[0]
-        raise InputError(f"{_element(name, place)} is {found[tuple(place)]:g}: give a {wanted}.")
+        verb = "contains" if found.ndim else "is"
+        raise InputError(f"{name} {verb} {found[~valid][0]:g}: give a {wanted}.")
     return found
 
 
-def _element(name: str, index: npt.NDArray[np.intp]) -> str:
-    return f"{name}[{', '.join(map(str, index))}]" if len(index) else name
-
-
-def distributions(name: str, value: Any, *, axes: int = 1) -> Array:
-    """Return the value as probabilities that sum to exactly 1 over the last axes."""
+def distributions(name: str, value: Any, *, axes: int = 1, at_least: int = 1) -> Array:
+    """Return an array of `at_least` axes with probabilities that sum to exactly 1 over the last `axes`."""
     found = numbers(name, value, at_most=1)
-    if found.ndim < axes or 0 in found.shape:
-        raise InputError(f"{name} has shape {list(found.shape)}: give at least {axes} axes, none empty.")
+    if found.ndim < at_least or 0 in found.shape:
+        raise InputError(f"{name} has shape {list(found.shape)}: give at least {at_least} axes, none empty.")
     sums = found.sum(axis=tuple(range(-axes, 0)), keepdims=True)
     wrong = np.abs(sums - 1) > TOLERANCE
     if wrong.any():
-        place = _element(name, np.argwhere(wrong)[0][:-axes])
-        raise InputError(f"{place} sums to {sums[wrong][0]:.9g}: probabilities must sum to 1, so rescale it.")
+        raise InputError(f"{name} sums to {sums[wrong][0]:.9g}: probabilities must sum to 1, so rescale it.")
     return np.asarray(found / sums)
-
-
-def _class_distributions(name: str, value: Any) -> Array:
-    """Return the value as distributions [..., n, k] over k ≥ 2 classes."""
-    rows = distributions(name, value)
-    if rows.shape[-1] < 2:
-        raise InputError(f"{name} is for 1 class: give at least 2.")
-    if rows.ndim < 2:
-        raise InputError(f"{name} has shape {list(rows.shape)}: give one row per example or class.")
-    return rows
-
-
-def broadcast(**arrays: Array) -> tuple[Array, ...]:
-    """Return the arrays in one common shape."""
-    try:
-        return tuple(np.broadcast_arrays(*arrays.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
-        raise InputError(f"shapes do not match ({shapes}): give numbers or equal shapes.") from None
 
 
 def plain(array: Any) -> Numbers:
@@ -129,11 +103,6 @@ def binary_entropy(probability: Any, *, unit: Unit = "bits") -> Numbers:
     Parameters
     ----------
     probability : float or array
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array
     """
     return plain(from_nats(binary_nats(numbers("probability", probability, at_most=1)), unit))
 
@@ -144,11 +113,6 @@ def entropy(distribution: Any, *, unit: Unit = "bits") -> Numbers:
     Parameters
     ----------
     distribution : array [..., k]
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array [...]
     """
     return plain(from_nats(entropy_nats(distributions("distribution", distribution)), unit))
 
@@ -164,16 +128,9 @@ def uniform_noise_entropy(probability: Any, classes: Any, *, unit: Unit = "bits"
         Probability p that a label becomes one of the k − 1 other classes.
     classes : int or array
         Number of classes k.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array
     """
-    p, k = broadcast(
-        probability=numbers("probability", probability, at_most=1),
-        classes=whole_numbers("classes", classes, at_least=2),
-    )
+    p = numbers("probability", probability, at_most=1)
+    k = whole_numbers("classes", classes, at_least=2)
     return plain(from_nats(binary_nats(p) + p * np.log(k - 1), unit))
 
 
@@ -189,26 +146,17 @@ def entropy_of_transition(transition: Any, class_frequencies: Any = None, *, uni
         Row c holds the probabilities of the labels that an example of class c may get.
     class_frequencies : array [..., k], optional
         By default all classes are equally frequent.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array [...]
     """
-    rows = _class_distributions("transition", transition)
+    rows = distributions("transition", transition, at_least=2)
     classes = rows.shape[-1]
-    if rows.shape[-2] != classes:
-        raise InputError(f"transition has shape {list(rows.shape)}: give one row and one column per class.")
+    if rows.shape[-2] != classes or classes < 2:
+        raise InputError(f"transition has shape {list(rows.shape)}: give [..., k, k] for k ≥ 2 classes.")
     if class_frequencies is None:
         return plain(from_nats(entropy_nats(rows).mean(axis=-1), unit))
     frequencies = distributions("class_frequencies", class_frequencies)
     if frequencies.shape[-1] != classes:
-        raise InputError(
-            f"class_frequencies is of {frequencies.shape[-1]} classes but transition of {classes}: "
-            "give one frequency per class."
-        )
-    weights, entropies = broadcast(class_frequencies=frequencies, rows=entropy_nats(rows))
-    return plain(from_nats((weights * entropies).sum(axis=-1), unit))
+        raise InputError(f"class_frequencies has shape {list(frequencies.shape)}: give [..., {classes}].")
+    return plain(from_nats((frequencies * entropy_nats(rows)).sum(axis=-1), unit))
 
 
 def entropy_of_posteriors(posteriors: Any, *, unit: Unit = "bits") -> Numbers:
@@ -220,13 +168,8 @@ def entropy_of_posteriors(posteriors: Any, *, unit: Unit = "bits") -> Numbers:
     Parameters
     ----------
     posteriors : array [..., n, k]
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float or array [...]
     """
-    rows = _class_distributions("posteriors", posteriors)
+    rows = distributions("posteriors", posteriors, at_least=2)
     return plain(from_nats(entropy_nats(rows).mean(axis=-1), unit))
 
 
@@ -240,11 +183,6 @@ def entropy_of_repeated_labels(labels: Any, *, unit: Unit = "bits") -> float:
     ----------
     labels : int array [n, r]
         r ≥ 2 labels for each of n examples.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float
     """
     counts = _label_counts(labels)
     repeats = counts[0].sum()
@@ -263,11 +201,6 @@ def entropy_given_another_label(labels: Any, *, unit: Unit = "bits") -> float:
     ----------
     labels : int array [n, r]
         r ≥ 2 labels for each of n examples.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    float
     """
     counts = _label_counts(labels)
     pairs = (counts.T @ counts - np.diag(counts.sum(axis=0))).astype(np.float64)  # [k, k]
@@ -278,12 +211,12 @@ def entropy_given_another_label(labels: Any, *, unit: Unit = "bits") -> float:
 def _label_counts(labels: Any) -> Labels:
     """[n, k]: how often each example got each of the labels that occur."""
     found = np.asarray(labels)
-    if found.ndim != 2 or found.shape[0] < 1 or found.shape[1] < 2:
+    if found.ndim != 2 or found.shape[0] < 1 or found.shape[1] < 2 or found.dtype.kind not in "iu":
         raise InputError(
-            f"labels has shape {list(found.shape)}: give [n, r], r ≥ 2 labels for each of n examples."
+            f"labels has shape {list(found.shape)} and type {found.dtype}: give [n, r ≥ 2] integers."
         )
-    if not np.issubdtype(found.dtype, np.integer) or found.min() < 0:
-        raise InputError("labels is not an array of integers ≥ 0: give class numbers.")
+    if found.min() < 0:
+        raise InputError(f"labels contains {found.min()}: give class numbers ≥ 0.")
     names, numbered = np.unique(found, return_inverse=True)
     return np.stack([(numbered.reshape(found.shape) == k).sum(axis=1) for k in range(len(names))], axis=1)
 
@@ -318,11 +251,6 @@ def decompose_cross_entropy(
         Probabilities A(w|S) of the weights.
     classifier : array [..., X, W, Y]
         Probabilities f(Y|X,w); for independent predictions, the product over examples.
-    unit : {"bits", "nats"}
-
-    Returns
-    -------
-    Decomposition
     """
     p = distributions("data", data, axes=2)
     a = distributions("learner", learner)

@@ -101,26 +101,22 @@ class MemorisationMeter:
             Which labels are wrong, if known.
         predictor_logits : Tensor [B, C], optional
         """
-        if labels.dim() != 1:
-            raise InputError(
-                f"labels have shape {list(labels.shape)}: give one class number per example, [B]."
-            )
-        for name, given in (("logits", logits), ("predictor_logits", predictor_logits)):
-            if given is not None and given.shape != (len(labels), self.classes):
-                raise InputError(
-                    f"{name} have shape {list(given.shape)}: give one row per label, {self.classes} columns."
-                )
-        if wrong is not None and (wrong.shape != labels.shape or wrong.dtype != torch.bool):
-            raise InputError(
-                f"wrong has shape {list(wrong.shape)} and type {wrong.dtype}: give one bool per label."
-            )
+        rows = labels.shape[:1]
+        for name, given, shape in (
+            ("labels", labels, rows),
+            ("logits", logits, (*rows, self.classes)),
+            ("predictor_logits", predictor_logits, (*rows, self.classes)),
+            ("wrong", wrong, rows),
+        ):
+            if given is not None and given.shape != shape:
+                raise InputError(f"{name} has shape {list(given.shape)}: give {list(shape)}.")
         hit = (logits.argmax(-1) == labels) & ~logits.isnan().any(-1)
         sums = self._sums
         sums["seen"] += len(labels)
         sums["missed"] = sums["missed"] + (~hit).sum()
         if wrong is not None:
-            sums["wrong"] = sums["wrong"] + wrong.sum()
-            sums["fitted"] = sums["fitted"] + (hit & wrong).sum()
+            sums["wrong"] = sums["wrong"] + wrong.bool().sum()
+            sums["fitted"] = sums["fitted"] + (hit & wrong.bool()).sum()
         if predictor_logits is not None:
             sums["predicted"] += len(labels)
             sums["entropy"] = sums["entropy"] + predictor_bits(predictor_logits).sum()
