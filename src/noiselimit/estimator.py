@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from noiselimit.audit.calibration import drop_averages, predict_all
 from noiselimit.audit.diagnostics import check_learning, count_settings, second_half_agreement
 from noiselimit.audit.issues import audit_labels
-from noiselimit.audit.plan import BETAS, auto_batch_size, auto_epochs, is_auto
+from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
 from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
@@ -131,20 +131,19 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training failed for every beta, because {next(failures)}.")
         device = find_device(str(self.device))
-        mean = predict_all(chosen, inputs, labels, held.trained, held.validated, device)
-        predicted, held_out = mean.probabilities[held.validated].argmax(1), labels[held.validated]
+        probabilities, known_from = predict_all(chosen, inputs, labels, held.trained, held.validated, device)
+        predicted, held_out = probabilities[held.validated].argmax(1), labels[held.validated]
         settings = count_settings(runs)
         agreement = second_half_agreement(chosen, predicted, held_out, len(self.classes_), settings)
-        diagnosis = check_learning(chosen, agreement)
+        warning, note = check_learning(chosen, agreement)
         self.label_issues_ = audit_labels(
             GivenLabels(labels, self.classes_),
-            mean.probabilities,
-            None,
-            diagnosis.warning,
-            diagnosis.note,
-            known_from=mean.known_from,
+            probabilities,
+            warning=warning,
+            note=note,
+            known_from=known_from,
         ).table
-        self.label_issues_warning_ = diagnosis.warning
+        self.label_issues_warning_ = warning
         self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
         self.input_shape_ = inputs.shape[1:]
@@ -171,7 +170,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not is_auto(self.beta):
             choices["beta"] = self.beta
         elif "beta" in get_method(self.method).hyper:
-            choices["beta"] = list(BETAS)
+            choices["beta"] = [3.0, 10.0, 30.0]
         size: Any = self.batch_size
         if is_auto(size):
             size = auto_batch_size(examples, values)

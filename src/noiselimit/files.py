@@ -103,8 +103,12 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder to fill; it becomes `path`, which must not exist, if the block succeeds."""
+def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder to fill; it becomes `path` if the block succeeds.
+
+    The folder must not exist, unless you `replace` it. If the process is killed while it does so, the next
+    call of `restore_folder` brings the old folder back.
+    """
     make_folder(path.parent)
     temporary = _temporary(path)
     temporary.mkdir()
@@ -113,10 +117,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         for file in temporary.iterdir():
             sync(file)
         sync(temporary)
+        if replace and path.exists():
+            path.rename(_old(path))
         temporary.rename(path)
         sync(path.parent)
     finally:
+        if replace:
+            restore_folder(path)
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def restore_folder(path: Path) -> None:
+    """Finish or undo a replacement that was interrupted: the old folder goes if there is a new one."""
+    old = _old(path)
+    if path.exists():
+        shutil.rmtree(old, ignore_errors=True)
+    elif old.is_dir():
+        old.rename(path)
+
+
+def _old(path: Path) -> Path:
+    return path.with_name(f".{path.name}.noiselimit-old")
 
 
 def clear_leftovers(parent: Path, name: str) -> None:

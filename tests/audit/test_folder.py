@@ -1,5 +1,6 @@
 """The folder that an audit writes: complete or not there, in data order, with class names."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiselimit.audit.folder import audit_folder, write_audit_files
+from noiselimit.audit.folder import audit_folder, check_audit_folder, write_audit_files
 from noiselimit.audit.issues import Audit, audit_probabilities
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.errors import InputError
@@ -120,6 +121,20 @@ def test_a_failure_leaves_the_old_state(tmp_path: Path, overwrite: bool) -> None
     assert len(list(tmp_path.iterdir())) == overwrite
 
 
+@pytest.mark.parametrize("done", [False, True])
+def test_the_next_call_finishes_or_undoes_a_killed_replacement(tmp_path: Path, done: bool) -> None:
+    audit, p, data = make()
+    out = tmp_path / "out"
+    write(out, audit, p, data)
+    old = tmp_path / ".out.noiselimit-old"
+    out.rename(old)  # as kill -9 leaves it between the two renames
+    if done:  # or after them
+        shutil.copytree(old, out)
+    with pytest.raises(InputError, match="--overwrite"):
+        check_audit_folder(out, overwrite=False)
+    assert list(tmp_path.iterdir()) == [out]
+
+
 def test_the_old_audit_comes_back_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit, p, data = make()
     out, rename = tmp_path / "out", Path.rename
@@ -127,7 +142,7 @@ def test_the_old_audit_comes_back_after_an_error(tmp_path: Path, monkeypatch: py
     before = (out / "pred_probs.npy").read_bytes()
 
     def failing(self: Path, target: Path) -> Path:
-        if self.name == "new" and target == out:
+        if self.suffix == ".tmp":
             raise OSError("disk on fire")
         return rename(self, target)
 

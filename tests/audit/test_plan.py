@@ -9,9 +9,6 @@ from noiselimit.audit.plan import (
     DEFAULT,
     FAST,
     AuditPlan,
-    Candidate,
-    Recipe,
-    Recipes,
     auto_batch_size,
     auto_epochs,
 )
@@ -57,8 +54,6 @@ def test_betas_replace_the_candidates(blobs: DataSet, tiny_images: DataSet) -> N
     plan = AuditPlan(betas=(1.0, 2.0), seeds=(4, 5))
     assert trained(plan, blobs) == [("limit-l", beta, seed) for beta in (1, 2) for seed in (4, 5)]
     assert trained(AuditPlan(betas=(0.3,), network="resnet-18"), tiny_images) == [("limit-g+init", 0.3, 0)]
-    plan = AuditPlan(recipes=Recipes(simple=Recipe((Candidate("ce", None),))))
-    assert [(spec.method, dict(spec.hyper)) for spec in plan.specs(blobs)] == [("ce", {})]
 
 
 @pytest.mark.parametrize(("examples", "usual", "fast"), [(20, 60, 60), (500, 30, 20), (10_000, 30, 20)])

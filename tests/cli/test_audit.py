@@ -339,7 +339,7 @@ def test_an_older_audit_is_replaced_only_with_overwrite(command, trained, table)
 def test_a_failed_run_is_reported_and_the_exit_code_is_1(command, fitted, table, monkeypatch) -> None:
     metrics = {**fitted.runs[1].metrics, "failure": "its loss was not finite", "status": "failed"}
     failed = replace(fitted.runs[1], metrics=metrics, in_memory=None)
-    partly = AuditFit(fitted.pred_probs, [fitted.runs[0], failed], [True, False])
+    partly = AuditFit(fitted.pred_probs, fitted.known_from, [fitted.runs[0], failed], [True, False])
     monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: partly)
     answer = command("audit", table, "--label", "kind", *QUICK)
     assert answer.code == 1

@@ -8,7 +8,6 @@ label is then mapped to the distribution that held-out examples have; the order 
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,6 @@ import torch
 from scipy.special import bdtrc
 
 from noiselimit.audit.quality import Floats, Labels, chunks
-from noiselimit.runs.folder import read_averaged
 from noiselimit.runs.run import Averaged, Run, mean_probabilities
 
 Probabilities = npt.NDArray[np.float32]
@@ -29,27 +27,19 @@ MIN_HELD_OUT = 100
 """With fewer held-out examples, quantiles say too little about wrong labels."""
 
 
-@dataclass(frozen=True, eq=False)
-class MeanPredictions:
-    """Probabilities averaged over runs."""
+def average_runs(
+    runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]
+) -> tuple[Probabilities, int]:
+    """Probabilities [n, C] averaged over runs that trained or validated on all examples.
 
-    probabilities: Probabilities
-    """[n, C]"""
-    known_from: int
-    """Number of examples that an estimate of the noise rate rests on: all, or the held-out ones if others
-    were calibrated to them."""
-
-
-def average_runs(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -> MeanPredictions:
-    """Average runs that trained or validated on all examples with these labels [n].
-
-    `held_out` lists, for each run, the rows that it did not train on.
+    `held_out` lists, for each run, the rows that it did not train on. Returns also the number of examples
+    that an estimate of the noise rate rests on: all, or the held-out ones if others were calibrated to them.
     """
     classes = len(runs[0].data.class_names)
     mean = np.zeros((len(labels), classes), np.float32)
     calibrated_to: list[Labels] = []
     for run, validation in zip(runs, held_out, strict=True):
-        averages = load_averages(run)
+        averages = run.averaged
         assert averages is not None
         mass = np.empty(len(labels))
         for part in chunks(len(labels), classes):
@@ -63,8 +53,7 @@ def average_runs(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]
             if calibrated is not mass:
                 probabilities = with_off_label_mass(probabilities, labels[part], calibrated[part])
             mean[part] += probabilities / len(runs)
-    known_from = len(np.unique(np.concatenate(calibrated_to))) if calibrated_to else len(labels)
-    return MeanPredictions(mean, known_from)
+    return mean, len(np.unique(np.concatenate(calibrated_to))) if calibrated_to else len(labels)
 
 
 def predict_all(
@@ -74,8 +63,8 @@ def predict_all(
     trained: Labels,
     validation: Labels,
     device: torch.device,
-) -> MeanPredictions:
-    """Probabilities of all inputs [n, …], from runs that were given only the rows `trained`.
+) -> tuple[Probabilities, int]:
+    """The same for all inputs [n, …], from runs that were given only the rows `trained`.
 
     Rows `trained` get the averages over epochs, all others the predictions of the final weights. Whether
     labels were memorised is tested with the final weights, which predict both parts in the same way.
@@ -83,11 +72,11 @@ def predict_all(
     probabilities = np.asarray(mean_probabilities(runs, inputs, device), np.float32)
     by_weights = off_label_mass(probabilities, labels)
     no_rows = [trained[:0]] * len(runs)
-    probabilities[trained] = average_runs(runs, labels[trained], no_rows).probabilities
+    probabilities[trained] = average_runs(runs, labels[trained], no_rows)[0]
     if not is_memorised(by_weights[trained], by_weights[validation]):
-        return MeanPredictions(probabilities, len(labels))
+        return probabilities, len(labels)
     mass = match_quantiles(off_label_mass(probabilities, labels), trained, validation)
-    return MeanPredictions(with_off_label_mass(probabilities, labels, mass), len(validation))
+    return with_off_label_mass(probabilities, labels, mass), len(validation)
 
 
 def calibrate(mass: Floats, trained: Labels, held_out: Labels) -> Floats:
@@ -154,15 +143,6 @@ def _mid_rank(values: Floats, sample: Floats) -> Floats:
     """Share of the sorted sample below each value, counting half of the ties."""
     left, right = (np.searchsorted(sample, values, side) for side in ("left", "right"))
     return np.asarray((left + right) / (2 * len(sample)))
-
-
-def load_averages(run: Run) -> Averaged | None:
-    """The run's averaged probabilities, from memory or from its folder; None if it failed."""
-    if run.failed:
-        return None
-    if run.in_memory is not None:
-        return run.in_memory.averaged
-    return None if run.path is None else read_averaged(run.place)
 
 
 def drop_averages(run: Run) -> Run:

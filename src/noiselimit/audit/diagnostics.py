@@ -1,16 +1,15 @@
 """Check the data before an audit and the runs after it; select the runs that count."""
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
 
-from noiselimit.audit.calibration import load_averages, mean_of_networks
+from noiselimit.audit.calibration import mean_of_networks
 from noiselimit.audit.noise_rate import MIN_BEYOND_CHANCE, Agreement, agreement
-from noiselimit.audit.quality import Labels, chunks
+from noiselimit.audit.quality import Labels
 from noiselimit.data.examples import DataSet, is_labelled
 from noiselimit.errors import InputError
 from noiselimit.report.content import percent
@@ -46,9 +45,7 @@ def check_data(data: DataSet, *, many_classes: bool = False) -> DataSet:
             f"identifier; {other}, or use --many-classes (many_classes=True) if these are classes."
         )
     note = _singleton_note(data)
-    if note is None or note in data.notes:
-        return data
-    return dataclasses.replace(data, notes=(*data.notes, note))
+    return data if note is None else replace(data, notes=(*data.notes, note))
 
 
 def _singleton_note(data: DataSet) -> str | None:
@@ -69,14 +66,11 @@ def _singleton_note(data: DataSet) -> str | None:
 
 def held_out_agreement(run: Run, labels: Labels, rows: Labels) -> Agreement | None:
     """Agreement of the run's averaged probabilities with the labels of these rows; None if it failed."""
-    averages = load_averages(run)
+    averages = run.averaged
     if averages is None:
         return None
-    classes = averages.classifier.shape[1]
-    predicted = np.empty(len(rows), np.int64)
-    for part in chunks(len(rows), classes):
-        predicted[part] = mean_of_networks(averages, rows[part]).argmax(1)
-    return agreement(predicted, labels[rows], classes)
+    probabilities = mean_of_networks(averages, rows)
+    return agreement(probabilities.argmax(1), labels[rows], probabilities.shape[1])
 
 
 def second_half_agreement(
@@ -128,39 +122,33 @@ def select_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validat
     return from_scratch if any(from_scratch) else counted
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """What a user should know about how the runs learned; None if all is well."""
+def check_learning(runs: Sequence[Run], agreement: Agreement | None) -> tuple[str | None, str | None]:
+    """Check the runs that count and their agreement with held-out labels (None if none were held out).
 
-    warning: str | None = None
-    """Why the audit cannot be trusted."""
-    note: str | None = None
-    """What could be done better."""
-
-
-def check_learning(runs: Sequence[Run], agreement: Agreement | None) -> Diagnosis:
-    """Check the runs that count and their agreement with held-out labels (None if none were held out)."""
+    Returns a warning, why the audit cannot be trusted, and a note, what could be done better; None if all is
+    well.
+    """
     warning = _check_agreement(agreement)
     if warning is not None:
-        return Diagnosis(warning)
+        return warning, None
     best = max(runs, key=lambda run: _last_quarters(run, "validation_accuracy")[1])
     trained, held_out = (_last_quarters(best, f"{part}_accuracy") for part in ("train", "validation"))
     rise = trained[1] - trained[0]
     follows = held_out[1] - held_out[0] >= FOLLOWING * rise
     if follows and rise > STILL_RISING:
-        return Diagnosis(
-            note=f"The networks were still learning after {len(best.history)} epochs: agreement with the "
+        return None, (
+            f"The networks were still learning after {len(best.history)} epochs: agreement with the "
             f"training labels was {percent(trained[0])} in the third quarter and {percent(trained[1])} in "
             "the last, so labels that are not learned yet look wrong; increase --epochs."
         )
     if not follows and rise > MEMORISING:
-        return Diagnosis(
-            note="The networks memorised labels towards the end: from the third quarter of the epochs to the "
+        return None, (
+            "The networks memorised labels towards the end: from the third quarter of the epochs to the "
             f"last, agreement with training labels rose from {percent(trained[0])} to {percent(trained[1])}, "
             f"but with held-out labels it went from {percent(held_out[0])} to {percent(held_out[1])}, so "
             "some wrong training labels are missed; try a larger --beta or fewer --epochs."
         )
-    return Diagnosis()
+    return None, None
 
 
 def _check_agreement(agreement: Agreement | None) -> str | None:

@@ -2,16 +2,15 @@
 
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities, describe_missing
+from noiselimit.audit.issues import FlagRule, audit_probabilities, describe_missing
+from noiselimit.audit.plan import AuditPlan
+from noiselimit.audit.validation import prepare_data
 from noiselimit.errors import InputError, Notice
-
-if TYPE_CHECKING:
-    from noiselimit.audit.plan import AuditPlan
 
 
 def find_label_issues(
@@ -24,7 +23,7 @@ def find_label_issues(
     budget: int | None = None,
     min_quality: float | None = None,
     fast: bool = False,
-    plan: "AuditPlan | None" = None,
+    plan: AuditPlan | None = None,
     seed: int | None = None,
     device: str = "auto",
     threads: int | None = None,
@@ -59,56 +58,47 @@ def find_label_issues(
         number of wrong labels, its share and interval, or None if the model learned too little; a `Notice`
         then says so and nothing is flagged by default. Examples without a label get a prediction only.
     """
-    training = {"fast": fast, "plan": plan, "seed": seed, "device": device, "threads": threads}
-    training["many_classes"] = many_classes
-    defaults = {**dict.fromkeys(training), "fast": False, "device": "auto", "many_classes": False}
-    _check_arguments(X, y, labels, pred_probs, [k for k, value in training.items() if value != defaults[k]])
+    _check_arguments(X, y, labels, pred_probs)
     rule = FlagRule(expect_noise, budget, min_quality)
     if X is None:
+        if fast or plan is not None or seed is not None:
+            raise InputError("fast, plan and seed are for training: leave them out if you give pred_probs.")
         audit = audit_probabilities(labels, pred_probs, rule)
     else:
-        audit = _audit_inputs(X, y, rule, **training)  # type: ignore[arg-type]
+        from noiselimit.audit.diagnostics import check_data
+        from noiselimit.audit.fit import fit
+
+        chosen = _plan(plan, fast, seed)
+        data, given = prepare_data(X, y)
+        data = check_data(data, many_classes=many_classes)
+        for note in data.notes:
+            warnings.warn(Notice(note), stacklevel=2)
+        audit = fit(data, chosen, device=device, threads=threads).audit(given, rule)
     for message in (describe_missing(audit.missing.tolist()), audit.warning, audit.note):
         if message:
             warnings.warn(Notice(message), stacklevel=2)
     return audit.table
 
 
-def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, training: list[str]) -> None:
+def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any) -> None:
     """Require either X and y or labels and pred_probs."""
-    has_inputs = inputs is not None or y is not None
-    has_probabilities = labels is not None or pred_probs is not None
-    if has_inputs == has_probabilities:
-        given = "both data and probabilities" if has_inputs else "neither data nor probabilities"
+    brings_labels = inputs is not None and not (hasattr(inputs, "shape") or isinstance(inputs, list))
+    has_data = inputs is not None and (y is not None or brings_labels)
+    has_probabilities = labels is not None and pred_probs is not None
+    mixed = (inputs is not None or y is not None) and (labels is not None or pred_probs is not None)
+    if mixed or not (has_data or has_probabilities):
         raise InputError(
-            f"find_label_issues got {given}: call find_label_issues(X, y) or "
+            "find_label_issues needs either data or probabilities: call find_label_issues(X, y) or "
             "find_label_issues(labels=..., pred_probs=...)."
         )
-    brings_labels = inputs is not None and not (hasattr(inputs, "shape") or isinstance(inputs, list))
-    wanted = {"X": inputs, "y": y} if has_inputs else {"labels": labels, "pred_probs": pred_probs}
-    for name, value in wanted.items():
-        if value is None and not (name == "y" and brings_labels):
-            raise InputError(f"{name} is missing: give {' and '.join(wanted)}.")
-    if has_probabilities and training:
-        raise InputError(f"{training[0]} is for training: leave it out if you give pred_probs.")
 
 
-def _audit_inputs(
-    inputs: Any, y: Any, rule: FlagRule, *, fast: bool, plan: "AuditPlan | None", seed: Any, **options: Any
-) -> Audit:
-    from noiselimit.audit.diagnostics import check_data
-    from noiselimit.audit.fit import fit
-    from noiselimit.audit.plan import DEFAULT, FAST
-    from noiselimit.audit.validation import prepare_data
-
+def _plan(plan: AuditPlan | None, fast: bool, seed: Any) -> AuditPlan:
     if plan is not None and fast:
         raise InputError("plan and fast both set what to train: give one of them.")
-    plan = plan or (FAST if fast else DEFAULT)
-    if seed is not None:
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InputError(f"seed is {seed!r}: give an integer ≥ 0.")
-        plan = dataclasses.replace(plan, seeds=(int(seed),))
-    data, given = prepare_data(inputs, y)
-    for note in check_data(data, many_classes=options["many_classes"]).notes:
-        warnings.warn(Notice(note), stacklevel=3)
-    return fit(data, plan, **options).audit(given, rule)
+    plan = plan or AuditPlan(fast=fast)
+    if seed is None:
+        return plan
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed is {seed!r}: give an integer ≥ 0.")
+    return dataclasses.replace(plan, seeds=(int(seed),))

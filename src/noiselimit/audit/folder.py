@@ -1,6 +1,5 @@
 """The folder that an audit writes: label_issues.parquet, label_issues.csv, pred_probs.npy and report.html."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from noiselimit.audit.quality import chunks
 from noiselimit.audit.validation import check_probabilities
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
-from noiselimit.files import atomic_folder
+from noiselimit.files import atomic_folder, restore_folder
 
 PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
 LABEL_COLUMNS = ("given_label", "predicted_label")
@@ -80,6 +79,7 @@ def _write_probabilities(path: Path, probabilities: npt.NDArray[np.floating[Any]
 
 def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
     """Reject a folder that an audit may not write; call it before training."""
+    restore_folder(folder.resolve())
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -95,21 +95,6 @@ def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
 @contextmanager
 def audit_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a temporary folder to fill; it becomes `folder` if no error occurs, replacing an older audit."""
-    folder = folder.resolve()
     check_audit_folder(folder, overwrite=overwrite)
-    if not folder.exists():
-        with atomic_folder(folder) as temporary:
-            yield temporary
-        return
-    # The old audit is moved aside once the new one is complete, and comes back if the last step fails.
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent) as beside:
-        new, old = Path(beside, "new"), Path(beside, "old")
-        with atomic_folder(new) as temporary:
-            yield temporary
-        check_audit_folder(folder, overwrite=True)
-        folder.rename(old)
-        try:
-            new.rename(folder)
-        except BaseException:
-            old.rename(folder)
-            raise
+    with atomic_folder(folder.resolve(), replace=overwrite) as temporary:
+        yield temporary

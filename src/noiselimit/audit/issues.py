@@ -22,8 +22,6 @@ from noiselimit.audit.quality import (
     Labels,
     Probabilities,
     Quality,
-    RowSubset,
-    chunks,
     measure,
     rank_in_class,
     worst_first,
@@ -116,9 +114,9 @@ def audit_labels(
     given: GivenLabels,
     probabilities: Probabilities,
     rule: FlagRule | None = None,
+    *,
     warning: str | None = None,
     note: str | None = None,
-    *,
     known_from: int | None = None,
 ) -> Audit:
     """Audit checked labels [n] with checked probabilities [n, C].
@@ -126,11 +124,10 @@ def audit_labels(
     With a `warning`, there is no estimate, and only labels that the `rule` asks for are flagged.
     """
     rule = rule or FlagRule()
-    labelled = ~given.missing
-    rest = np.flatnonzero(~labelled)
-    subset = RowSubset(probabilities, np.flatnonzero(labelled)) if len(rest) else probabilities
-    quality = measure(subset, given.labels[labelled] if len(rest) else given.labels)
-    noise_rate = estimate_noise_rate(subset, quality, known_from)
+    labelled, rest = ~given.missing, np.flatnonzero(given.missing)
+    audited = probabilities[labelled] if len(rest) else probabilities  # a large array is not copied
+    quality = measure(audited, given.labels[labelled])
+    noise_rate = estimate_noise_rate(audited, quality, known_from)
     if warning is not None and not rule.is_set:
         flags, threshold = np.zeros(len(quality), bool), NO_THRESHOLD
     else:
@@ -153,11 +150,9 @@ def audit_labels(
 
 def _disagreement_note(given: GivenLabels, probabilities: Probabilities) -> str | None:
     """A note if probabilities and labels agree no more than by chance, as with columns in wrong order."""
-    predicted = np.empty(len(probabilities), np.int64)
-    for part in chunks(*probabilities.shape):
-        predicted[part] = np.asarray(probabilities[part]).argmax(1)
     labelled = ~given.missing
-    found = agreement(predicted[labelled], given.labels[labelled], probabilities.shape[1])
+    predicted = np.asarray(probabilities.argmax(1))[labelled]
+    found = agreement(predicted, given.labels[labelled], probabilities.shape[1])
     if found.beyond_chance >= MIN_BEYOND_CHANCE or found.examples < MIN_LABELS:
         return None
     return (

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from noiselimit.audit.quality import NO_THRESHOLD, Floats, Labels, Quality, Rows, chunks
+from noiselimit.audit.quality import NO_THRESHOLD, Floats, Labels, Probabilities, Quality, chunks
 
 MARGIN = 1 / 3  # of the median lead; 1/2 and 0.7 find less under pair noise
 SUREST = 0.3  # share of each predicted class in which every disagreement counts as a wrong label
@@ -50,7 +50,9 @@ class NoiseRate:
             return np.where(true > 0, self.joint.T / true, np.eye(len(self.joint)))
 
 
-def estimate_noise_rate(probabilities: Rows, quality: Quality, known_from: int | None = None) -> NoiseRate:
+def estimate_noise_rate(
+    probabilities: Probabilities, quality: Quality, known_from: int | None = None
+) -> NoiseRate:
     """Estimate the number of wrong labels from probabilities [n, C] and their `measure`.
 
     The estimate is the smaller of the confident joint (as in cleanlab) and the number of labels that the
@@ -97,7 +99,7 @@ def wilson(count: float, of: float, z: float = Z) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
-def _confident_joint(probabilities: Rows, quality: Quality) -> Floats:
+def _confident_joint(probabilities: Probabilities, quality: Quality) -> Floats:
     """Counts [C given, C true], every row scaled to the size of its given class."""
     rows, classes = probabilities.shape
     thresholds = _class_thresholds(quality, classes) - _ROUNDING

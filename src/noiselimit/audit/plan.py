@@ -12,8 +12,6 @@ from noiselimit.runs.spec import RunSpec, grid
 if TYPE_CHECKING:  # the command line reads the plan's fields for --help, so importing this must be fast
     from noiselimit.data.examples import DataSet
 
-BETAS = (3.0, 10.0, 30.0)
-"""The values that `LimitClassifier` selects β from."""
 BATCHES = 16
 """Target number of batches per epoch, within the limits below."""
 MIN_BATCH_SIZE, MAX_BATCH_SIZE = 32, 256
@@ -46,66 +44,47 @@ def auto_epochs(examples: int, batch_size: int) -> int:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A method and its β (None for a method without β)."""
-
-    method: str
-    beta: float | None
-
-
-@dataclass(frozen=True)
 class Recipe:
-    """The candidates to train. Accuracy on noisy validation labels decides which of them count."""
+    """What to train by default. Accuracy on noisy validation labels decides which candidates count."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[tuple[str, float], ...]
+    """Methods and their β."""
     share_of_epochs: float = 1.0
     """Share of the default number of epochs to train."""
 
 
-LIMIT_L = Candidate("limit-l", 3.0)
-"""Memorises least of all methods, but learns slowly at first."""
-STARTED_L = Candidate("limit-l+init", 3.0)
-"""Starts from a CE run: nearly as good on easy pictures, far better where LIMIT-L hardly learns."""
-
-
-@dataclass(frozen=True)
-class Recipes:
-    """One recipe per kind of network."""
-
-    simple: Recipe = Recipe((LIMIT_L, Candidate("limit-l", 10.0)))
-    """Features and small pictures: LIMIT-L learned from scratch on all data tried, from 2 to 300 classes."""
-    pictures: Recipe = Recipe((LIMIT_L, STARTED_L), share_of_epochs=2 / 3)
-    """Other pictures and users' own networks: validation decides. Fewer epochs make up for the CE run."""
-    residual: Recipe = Recipe((Candidate("limit-g+init", 1.0), Candidate("limit-l+init", 1.0)), 0.8)
-    """ResNets for hard pictures, on which LIMIT-L does not learn from scratch in a few epochs and a larger β
-    slows learning. Both share one CE run. See results/detection-cifar10n.json."""
-
-    def for_network(self, network: str) -> Recipe:
-        """The recipe for a network of this name (not 'auto')."""
-        if network in ("linear", "mlp", "mnist-cnn"):
-            return self.simple
-        return self.residual if network.startswith("resnet-") else self.pictures
-
-
-DEFAULT_RECIPES = Recipes()
-FAST_RECIPES = Recipes(
-    simple=Recipe((LIMIT_L,), 2 / 3),
-    pictures=Recipe((STARTED_L,), 0.6),
-    residual=Recipe(DEFAULT_RECIPES.residual.candidates[:1], 0.55),
-)
-"""One candidate each, chosen because it always learns; less than half the time of five-fold training."""
+# LIMIT-L memorises least of all methods, but learns slowly at first. Started from a CE run, it is nearly as
+# good on easy pictures and far better where LIMIT-L hardly learns.
+LIMIT_L, STARTED_L = ("limit-l", 3.0), ("limit-l+init", 3.0)
+STARTED_G = ("limit-g+init", 1.0)
+SIMPLE_NETWORKS = ("linear", "mlp", "mnist-cnn")
+RECIPES = {
+    # Features and small pictures: LIMIT-L learned from scratch on all data tried, from 2 to 300 classes.
+    "simple": Recipe((LIMIT_L, ("limit-l", 10.0))),
+    # ResNets for hard pictures, on which LIMIT-L does not learn from scratch in a few epochs and a larger β
+    # slows learning. Both share one CE run. See results/detection-cifar10n.json.
+    "resnet": Recipe((STARTED_G, ("limit-l+init", 1.0)), 0.8),
+    # Other pictures and users' own networks: validation decides. Fewer epochs make up for the CE run.
+    "other": Recipe((LIMIT_L, STARTED_L), 2 / 3),
+}
+FAST_RECIPES = {
+    # One candidate each, chosen because it always learns; less than half the time of five-fold training.
+    "simple": Recipe((LIMIT_L,), 2 / 3),
+    "resnet": Recipe((STARTED_G,), 0.55),
+    "other": Recipe((STARTED_L,), 0.6),
+}
 
 
 @dataclass(frozen=True)
 class AuditPlan:
     """Settings of the runs of an audit. Settings that are None or 'auto' are chosen for the data."""
 
-    recipes: Recipes = DEFAULT_RECIPES
-    """Candidates by network; each is trained once per seed."""
+    fast: bool = False
+    """Train one candidate in fewer epochs: at most half the time."""
     betas: tuple[float, ...] | None = option(
         None, "Weights of the gradient penalty to try.", name="beta", metavar="N,...", shown="by network"
     )
-    """Values of β to train the recipe's first method with, instead of its candidates."""
+    """Values of β to train the first method of the recipe with, instead of its candidates."""
     seeds: tuple[int, ...] = option(
         (0,), "Seeds; several give steadier results.", name="seed", metavar="N,...", shown="0"
     )
@@ -147,15 +126,7 @@ class AuditPlan:
             "test_share": 0.0,
         }
         return [
-            spec
-            for candidate in recipe.candidates
-            for spec in grid(
-                **{
-                    **fixed,
-                    "method": candidate.method,
-                    **({} if candidate.beta is None else {"beta": candidate.beta}),
-                }
-            )
+            spec for method, beta in recipe.candidates for spec in grid(method=method, beta=beta, **fixed)
         ]
 
     def settings(self, data: DataSet) -> dict[str, Any]:
@@ -179,13 +150,13 @@ class AuditPlan:
 
         if is_auto(network):
             network = fitting_network(data.examples.input_shape)
-        recipe = self.recipes.for_network(network)
+        kind = "simple" if network in SIMPLE_NETWORKS else "other"
+        recipe = (FAST_RECIPES if self.fast else RECIPES)["resnet" if network.startswith("resnet-") else kind]
         if self.betas is None:
             return recipe
-        method = recipe.candidates[0].method
-        return replace(recipe, candidates=tuple(Candidate(method, beta) for beta in self.betas))
+        method, _ = recipe.candidates[0]
+        return replace(recipe, candidates=tuple((method, beta) for beta in self.betas))
 
 
 DEFAULT = AuditPlan()
-FAST = AuditPlan(recipes=FAST_RECIPES)
-"""At most half the time of the default."""
+FAST = AuditPlan(fast=True)

@@ -23,25 +23,6 @@ NO_THRESHOLD = math.nextafter(MAX_GAP, 2.0)
 
 
 @dataclass(frozen=True, eq=False)
-class RowSubset:
-    """Some rows of a large array, copied one chunk at a time."""
-
-    all: Probabilities
-    rows: npt.NDArray[np.intp]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """[selected rows, C]"""
-        return len(self.rows), self.all.shape[1]
-
-    def __getitem__(self, chunk: slice) -> Probabilities:
-        return self.all[self.rows[chunk]]
-
-
-Rows = Probabilities | RowSubset
-
-
-@dataclass(frozen=True, eq=False)
 class Quality:
     """Measures of each label; every field is an array [n] in data order."""
 
@@ -80,7 +61,7 @@ def chunks(rows: int, classes: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def measure(probabilities: Rows, given: Labels) -> Quality:
+def measure(probabilities: Probabilities, given: Labels) -> Quality:
     """Measure labels [n] against probabilities [n, C], C ≥ 2."""
     rows, classes = probabilities.shape
     predicted = np.empty(rows, np.int64)

@@ -40,28 +40,23 @@ class GivenLabels:
 def check_probabilities(values: Any) -> Probabilities:
     """Return pred_probs as floats [n, C ≥ 2] whose rows sum to 1; floats are not copied."""
     found = as_array(values, "pred_probs", "probabilities")
-    if found.ndim != 2 or 0 in found.shape:
+    if found.ndim != 2 or not len(found) or found.shape[1] < 2 or found.dtype.kind not in "biuf":
         raise InputError(
-            f"pred_probs have shape {list(found.shape)}: give one row per example and one column per class."
+            f"pred_probs have shape {list(found.shape)} and type {found.dtype}: give numbers, one row per "
+            "example and one column per class, at least two."
         )
-    if found.dtype.kind not in "biuf":
-        raise InputError(f"pred_probs have type {found.dtype}: give numbers.")
-    if found.shape[1] == 1:
-        raise InputError("pred_probs have one column: give a column for every class, at least two.")
     probabilities = found if found.dtype.kind == "f" else found.astype(np.float32)
     for part in chunks(*probabilities.shape):
         values = np.asarray(probabilities[part])
         sums = values.sum(1, dtype=np.float64)
-        valid = (values.min(1) >= -TOLERANCE) & (values.max(1) <= 1 + TOLERANCE)  # false for NaN
-        _require_rows(valid, part.start, "holds NaN or a number outside 0 to 1: give probabilities")
-        normalised = np.abs(sums - 1) <= TOLERANCE
-        _require_rows(normalised, part.start, "does not sum to 1: divide every row by its sum")
+        valid = (values.min(1) >= -TOLERANCE) & (np.abs(sums - 1) <= TOLERANCE)  # false for NaN
+        if not valid.all():
+            row = part.start + int(np.argmin(valid))
+            raise InputError(
+                f"row {row} of pred_probs holds NaN or a negative number, or does not sum to 1: give "
+                "probabilities."
+            )
     return probabilities
-
-
-def _require_rows(valid: Flags, start: int, problem: str) -> None:
-    if not valid.all():
-        raise InputError(f"row {start + int(np.argmin(valid))} of pred_probs {problem}.")
 
 
 def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
@@ -83,11 +78,8 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
         raise InputError(
             f"there are {len(labels)} labels but {rows} rows of pred_probs: give one label per row."
         )
-    known = labels[labels >= 0]
-    if not len(known):
-        raise InputError("all labels are missing: give labels of at least two classes.")
-    if (known == known[0]).all():
-        raise InputError("all labels are of one class: give labels of at least two classes.")
+    if len(np.unique(labels[labels >= 0])) < 2:
+        raise InputError("all labels are missing or of one class: give labels of at least two classes.")
     return GivenLabels(labels, names)
 
 

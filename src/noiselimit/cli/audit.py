@@ -101,7 +101,7 @@ def audit(
     )
     check_options(task, compute)
     check_paths(data, folder, task.write, overwrite=task.overwrite)
-    how = {**vars(compute), "many_classes": task.many_classes}
+    how = dict(vars(compute))
     del how["threads_per_block"]
     with unfinished_folder(folder) as unfinished:
         check_audit_folder(folder, overwrite=task.overwrite)
@@ -128,9 +128,8 @@ def make_plan(fast: bool, typed: Mapping[str, str]) -> AuditPlan:
     names = {each.metadata.get("name", each.name): each for each in fields(AuditPlan)}
     listed = {name for name, each in names.items() if str(each.type).startswith("tuple")}
     # A grid checks and converts the values.
-    method = DEFAULT.recipes.simple.candidates[0].method
     choices = {name: several(name, text) if name in listed else text for name, text in typed.items()}
-    specs = grid(method=method, **choices)
+    specs = grid(method="limit-l", **choices)
     found: dict[str, Any] = {}
     for name in typed:
         values = tuple(dict.fromkeys({**vars(spec), **spec.hyper}[name] for spec in specs))

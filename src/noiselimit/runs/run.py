@@ -173,7 +173,7 @@ class Run:
         classes = len(self.data.class_names)
         return self.in_memory.outputs if self.in_memory else read_outputs(self._folder(), classes)
 
-    @cached_property
+    @property  # not cached, because it is large
     def averaged(self) -> Averaged | None:
         """Probabilities averaged over the second half of the epochs.
 
@@ -181,6 +181,8 @@ class Run:
         """
         from noiselimit.runs.folder import read_averaged
 
+        if self.failed:
+            return None
         if self.in_memory is not None:
             return self.in_memory.averaged
         return None if self.path is None else read_averaged(self.place)
