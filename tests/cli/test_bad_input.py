@@ -154,7 +154,7 @@ COMMAND_LINES = [
     (nothing, (*TRAIN, "--method", "ce", "--beta", "1"), "--beta"),
     (nothing, (*TRAIN, "--method", "ce", "--predictor-network", "mlp"), "--predictor-network"),
     (nothing, (*TRAIN, "--momentum", "0.5"), "sgd"),
-    (nothing, (*TRAIN, "--initial-weights", "w.pt"), "pickle"),
+    (nothing, (*TRAIN, "--initial-weights", "w.pt"), "w.pt"),
     (nothing, ("demo", "--seed", "x"), "--seed"),
     (nothing, ("train", "--data", "tabel.npz"), "tabel.npz"),
     (nothing, ("train", "--data", "mnist"), "NOISELIMIT_DATA"),

@@ -18,7 +18,7 @@ ROWS, BATCH = 2, 3
 
 def short_resnet(shape: tuple[int, ...], classes: int) -> ResNet:
     """One block with an identity shortcut, one with a projection."""
-    return ResNet(shape, classes, 0.0, Basic, (1, 1, 0, 0), small=True)
+    return ResNet(shape, classes, block=Basic, depths=(1, 1, 0, 0), small=True)
 
 
 SMALL_CNN = (stacked, NETWORKS["small-cnn"].build, (3, 8, 8))
