@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from batches import gradients, random_batch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, softmax
@@ -79,27 +80,8 @@ REFERENCES: dict[str, Callable[[Example], Tensor]] = {
 def make_batch(
     name: str, rows: int, examples: int, classes: int, seed: int = 0
 ) -> tuple[Batch, dict[str, Tensor]]:
-    method, generator = METHODS[name], torch.Generator().manual_seed(seed)
-
-    def normal(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-    batch = Batch(
-        logits=normal(rows, examples, classes).requires_grad_(),
-        features=normal(rows, examples, 3).requires_grad_(),
-        labels=torch.randint(classes, (rows, examples), generator=generator),
-        predictor_logits=normal(rows, examples, classes).requires_grad_() if method.needs_predictor else None,
-        draws=normal(rows, examples, classes) if method.draws else None,
-        transition=normal(rows, classes, classes).softmax(-1) if method.transition else None,
-    )
-    return batch, {name: torch.linspace(0.1, 1, rows).double() for name in method.hyper}
-
-
-def gradients(losses: Tensor, batch: Batch) -> dict[str, Tensor]:
-    leaves = {"logits": batch.logits, "features": batch.features, "predictor": batch.predictor_logits}
-    given_leaves = {name: leaf for name, leaf in leaves.items() if leaf is not None}
-    found = torch.autograd.grad(losses.sum(), list(given_leaves.values()), materialize_grads=True)
-    return dict(zip(given_leaves, found, strict=True))
+    batch = random_batch(METHODS[name], rows, examples, classes, seed=seed, dtype=torch.float64)
+    return batch, {name: torch.linspace(0.1, 1, rows).double() for name in METHODS[name].hyper}
 
 
 def test_every_method_has_a_reference() -> None:

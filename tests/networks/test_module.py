@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 from torch.func import functional_call
 
@@ -58,13 +56,6 @@ def test_what_is_no_dotted_path(name: object) -> None:
     assert not is_dotted(name)
     with pytest.raises(InputError, match=r"package\.module:factory"):
         check_name(name)
-
-
-@given(st.text(max_size=20))
-def test_recognising_a_path_imports_nothing(text: str) -> None:
-    modules = set(sys.modules)
-    is_dotted(text)
-    assert not any(name in sys.modules and name not in modules for name in (text, text.partition(":")[0]))
 
 
 def test_no_built_in_name_looks_dotted() -> None:

@@ -1,6 +1,5 @@
 """What every noise can do, and what noises share that depend on the label alone or on one probability."""
 
-import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from noiselimit.data.arrays import Labels
 from noiselimit.data.examples import Examples, require_labels
 from noiselimit.data.npz import read_npy
+from noiselimit.data.reading import readable
 from noiselimit.errors import InputError
 from noiselimit.files import open_regular, read_bytes
 from noiselimit.randomness import Stream, uniforms
@@ -120,13 +120,10 @@ def check_probability(what: str, value: object) -> float:
 def read_file(path: Path, what: str, parsers: Mapping[str, Parser]) -> Any:
     """Read a .npy file, or a text file with the parser for its suffix; `what` names the content."""
     suffix = path.suffix.lower()
-    try:
+    if suffix not in (".npy", *parsers):
+        raise InputError(f"{path}: {what} must be in a file that ends in {', '.join(['.npy', *parsers])}.")
+    with readable(path, f"name a file with {what}"):
         if suffix == ".npy":
             with open_regular(path) as file:
                 return read_npy(file)
-        if suffix in parsers:
-            return parsers[suffix](read_bytes(path).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read ({reason}), name a file with {what}.") from None
-    raise InputError(f"{path}: {what} must be in a file that ends in {', '.join(['.npy', *parsers])}.")
+        return parsers[suffix](read_bytes(path).decode("utf-8-sig"))
