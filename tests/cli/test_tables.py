@@ -17,9 +17,7 @@ def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wide_table(columns: int) -> Table:
-    table = plain_table(*["0123456789"] * columns)
-    table.add_row(*["x"] * columns)
-    return table
+    return plain_table(["0123456789"] * columns, [["x"] * columns])
 
 
 def test_a_pipe_gets_long_lines_without_markup(capsys):
@@ -50,9 +48,7 @@ def test_plain_text_on_terminals_that_want_it(capsys, monkeypatch, name, value):
 
 @pytest.mark.usefixtures("_terminal")
 def test_names_cannot_control_the_terminal(capsys):
-    table = plain_table("name")
-    table.add_row("\x1b[2Jgone\u202e")
-    print_all(table, "\x9b31m")
+    print_all(plain_table(["name"], [["\x1b[2Jgone\u202e"]]), "\x9b31m")
     out = capsys.readouterr().out
     assert "�[2Jgone�" in out
     assert "\x1b[2J" not in out

@@ -1,6 +1,5 @@
 """noiselimit audit."""
 
-import json
 import os
 import re
 import shutil
@@ -25,11 +24,12 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.tables import add_row, plain_table, print_all
+from noiselimit.cli.progress import print_notes, training_progress
+from noiselimit.cli.tables import plain_table, print_all, print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
-from noiselimit.files import clear_leftovers, file_lock, read_small_text
+from noiselimit.files import clear_leftovers, file_lock
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ def audit(
     from noiselimit.audit.folder import check_audit_folder
     from noiselimit.audit.issues import FlagRule
     from noiselimit.audit.report import make_summary, save_audit, summary_sentences
-    from noiselimit.cli.progress import training_progress
 
     folder = task.out or default_folder(data)
     settings = make_plan(task.fast, plan)
@@ -116,7 +115,7 @@ def audit(
         finally:
             _print_failures(answer)
             if as_json:
-                print(json.dumps({**answer, **written, "cleaned": cleaned}, indent=2))
+                print_json({**answer, **written, "cleaned": cleaned})
             else:
                 _print_answer(answer, summary_sentences(found, examined, asked))
                 _print_paths(written, cleaned)
@@ -173,7 +172,6 @@ def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) 
     data = None if source in DATA_SETS else Path(source)
     if data is not None and (_is_inside(out, data) or _is_inside(data, out)):
         raise InputError(f"{out} and the data contain each other: name another --out.")
-    _require_writable(out)
     if write is None:
         return
     if data is None or (data.is_dir() and holds_idx(data)):
@@ -181,21 +179,13 @@ def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) 
     if _is_inside(write, out):
         raise InputError(f"{write} is inside {out}, which holds the audit only: name another --write.")
     check_cleaned_target(data, write, overwrite=overwrite)
-    if write.is_dir():
-        raise InputError(f"{write} is a folder: name a file for --write.")
-    _require_writable(write)
+    above = next(parent for parent in write.resolve().parents if parent.exists())
+    if write.is_dir() or not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{write} cannot be written: name a file in a folder of yours.")
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
-
-
-def _require_writable(path: Path) -> None:
-    """Check the nearest existing folder, without creating anything."""
-    above = next(parent for parent in path.resolve().parents if parent.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        reason = "not writable" if above.is_dir() else "not a folder"
-        raise InputError(f"{path}: {above} is {reason}; choose another place.")
 
 
 @contextmanager
@@ -211,7 +201,7 @@ def unfinished_folder(folder: Path) -> Iterator[Path]:
         try:
             yield unfinished
         except BaseException:
-            if _is_finished(place, unfinished) or not _has_progress(unfinished):
+            if _is_finished(place, unfinished) or not any(unfinished.glob("*/*.safetensors")):
                 shutil.rmtree(unfinished, ignore_errors=True)
             raise
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -223,19 +213,10 @@ def _is_finished(audit: Path, unfinished: Path) -> bool:
     return both_exist and audit.stat().st_mtime_ns > unfinished.stat().st_mtime_ns
 
 
-def _has_progress(unfinished: Path) -> bool:
-    """Whether there is a checkpoint or a run that did not fail."""
-    if any(unfinished.glob(".checkpoints/*.safetensors")):
-        return True
-    metrics = (json.loads(read_small_text(path)) for path in unfinished.glob("*/metrics.json"))
-    return any(each["failure"] is None for each in metrics)
-
-
 def _load(data: str, task: Task, reading: Reading, source: Source, seed: int, quiet: bool) -> "DataSet":
     """The training part, with the noise that a run of this seed would add."""
     from noiselimit.audit.diagnostics import check_data
     from noiselimit.audit.report import training_part
-    from noiselimit.cli.progress import print_notes
     from noiselimit.noise import parse_noise
 
     examined = training_part(source.load(data, replace(reading, keep_unlabelled=True), quiet))
@@ -270,12 +251,39 @@ def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
     print()
     print_all(Text("Review these labels first", style="bold"), _worst_table(answer["worst"]))
     if answer["confusions"]:
-        table = plain_table("given", "probably", "labels, about", left=2)
-        for each in answer["confusions"]:
-            add_row(table, each["given_label"], each["right_label"], f"{each['labels']:,.0f}")
+        rows = [
+            (_short(each["given_label"]), _short(each["right_label"]), f"{each['labels']:,.0f}")
+            for each in answer["confusions"]
+        ]
+        table = plain_table(["given", "probably", "labels, about"], rows, left=2)
         print()
         print_all(Text("Frequent confusions", style="bold"), table)
     print()
+
+
+def _worst_table(worst: Sequence[Mapping[str, Any]]) -> "Table":
+    mixed = len({each["is_label_issue"] for each in worst}) > 1
+    rows = [
+        (
+            _short(str(each.get("path", each["row"]))),
+            _short(each["given_label"]),
+            _short(each["suggested_label"]),
+            format_quality(each["label_quality"]),
+            "flagged" if mixed and each["is_label_issue"] else "",
+        )
+        for each in worst
+    ]
+    place = "picture" if any("path" in each for each in worst) else "row"
+    return plain_table([place, "given", "suggested", "quality", ""], rows, left=3)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def format_quality(value: float) -> str:
+    """0.123; with an exponent if that would be 0.000, because the worst labels differ there only."""
+    return f"{value:.3f}" if value >= 0.0005 or value == 0 else f"{value:.0e}"
 
 
 def _print_paths(written: Mapping[str, str], cleaned: Mapping[str, Any] | None) -> None:
@@ -290,19 +298,3 @@ def _print_failures(answer: Mapping[str, Any]) -> None:
     for run in answer["runs"]:
         if run["failure"] is not None:
             print(f"failed: β {run['beta']:g}, seed {run['seed']}: {run['failure']}.", file=sys.stderr)
-
-
-def _worst_table(rows: Sequence[Mapping[str, Any]]) -> "Table":
-    paths = any("path" in row for row in rows)
-    mixed = len({row["is_label_issue"] for row in rows}) > 1
-    table = plain_table("picture" if paths else "row", "given", "suggested", "quality", "", left=3)
-    for row in rows:
-        labels = row["given_label"], row["suggested_label"], format_quality(row["label_quality"])
-        flagged = "flagged" if mixed and row["is_label_issue"] else ""
-        add_row(table, str(row.get("path", row["row"])), *labels, flagged)
-    return table
-
-
-def format_quality(value: float) -> str:
-    """0.123; with an exponent if that would be 0.000, because the worst labels differ there only."""
-    return f"{value:.3f}" if value >= 0.0005 or value == 0 else f"{value:.0e}"

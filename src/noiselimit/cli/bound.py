@@ -1,6 +1,5 @@
 """noiselimit bound: the paper's bounds as numbers, and Fig. 2."""
 
-import json
 import math
 import sys
 from pathlib import Path
@@ -9,46 +8,34 @@ from typing import Annotated, Any, cast
 import typer
 
 from noiselimit.cli.options import Json, path_option, several
+from noiselimit.cli.tables import print_json
 from noiselimit.errors import InputError
 
-ROUNDING = 1e-12  # smaller differences are rounding errors
-
-Classes = Annotated[int, typer.Option(metavar="K", help="Number of classes.")]
+# The parameters below have the names of the functions' parameters, which errors mention.
+Classes = Annotated[int, typer.Option(metavar="K", min=2, help="Number of classes.")]
 Noise = Annotated[
-    float | None,
-    typer.Option("--noise", metavar="P", help="Probability that a label is one of the others, uniformly."),
+    float | None, typer.Option("--noise", metavar="P", help="Share of labels replaced by another, uniformly.")
 ]
 Entropy = Annotated[
-    float | None,
-    typer.Option(
-        "--entropy", metavar="BITS", help="Instead of --noise: H(y|x), as noiselimit noise prints it."
-    ),
+    float | None, typer.Option("--entropy", metavar="BITS", help="Instead of --noise: H(y|x) in bits.")
 ]
 
 
-def number_option(flag: str, metavar: str, help: str) -> Any:
-    """Return an option whose name is not its parameter's."""
-    return typer.Option(flag, metavar=metavar, help=help)
-
-
-def entropy_of(probability: float | None, entropy: float | None, classes: int) -> float:
-    """Return H(y|x) in bits, from the probability of uniform noise or as given."""
+def _entropy(probability: float | None, entropy: float | None, classes: int) -> float:
+    """H(y|x) in bits, from the probability of uniform noise or as given."""
     from noiselimit.information import uniform_noise_entropy
     from noiselimit.information.entropy import numbers
 
     if (probability is None) == (entropy is None):
-        raise InputError("the noise is needed either as --noise or as --entropy: give one of them.")
-    if entropy is not None:
-        return float(numbers("noise_entropy", entropy))
-    return float(uniform_noise_entropy(probability, classes))
+        raise InputError("give either --noise or --entropy.")
+    found = uniform_noise_entropy(probability, classes) if entropy is None else entropy
+    return float(numbers("noise_entropy", found))
 
 
-def print_bound(name: str, value: float, vacuous: str, facts: dict[str, Any], as_json: bool) -> None:
+def _print(name: str, value: float, vacuous: str, facts: dict[str, Any], as_json: bool) -> None:
     """Print the number on stdout; if the bound is vacuous, print the reason on stderr."""
-    value = value if value > ROUNDING else 0.0
     if as_json:
-        finite = {key: None if fact == math.inf else fact for key, fact in {name: value, **facts}.items()}
-        print(json.dumps({**finite, "vacuous": bool(vacuous)}))
+        print_json({name: value, **facts, "vacuous": bool(vacuous)})
         return
     print(f"{value:.3g}" if value < 100 else f"{value:.0f}")
     if vacuous:
@@ -69,7 +56,7 @@ def _bound(context: typer.Context) -> None:
 def fano(
     classes: Classes,
     information: Annotated[
-        float, number_option("--bits", "BITS", "I(w;Y|X) per label: what the weights hold.")
+        float, typer.Option("--bits", metavar="BITS", help="I(w;Y|X) per label: what the weights hold.")
     ],
     probability: Noise = None,
     noise_entropy: Entropy = None,
@@ -81,17 +68,19 @@ def fano(
     """
     from noiselimit.information import least_error
 
-    entropy = entropy_of(probability, noise_entropy, classes)
+    entropy = _entropy(probability, noise_entropy, classes)
     error = least_error(entropy, information, classes)
     note = f"no error is implied, since a label holds {entropy:.3g} bits of noise" if error == 0 else ""
     facts = {"classes": classes, "noise_entropy": entropy, "bits": information}
-    print_bound("least_error", error, note, facts, as_json)
+    _print("least_error", error, note, facts, as_json)
 
 
 @bound.command()
 def memorised(
     classes: Classes,
-    error: Annotated[float, number_option("--error", "R", "Training error on the given, noisy labels.")],
+    error: Annotated[
+        float, typer.Option("--error", metavar="R", help="Training error on the given, noisy labels.")
+    ],
     probability: Noise = None,
     noise_entropy: Entropy = None,
     as_json: Json = False,
@@ -102,22 +91,23 @@ def memorised(
     """
     from noiselimit.information import least_information
 
-    entropy = entropy_of(probability, noise_entropy, classes)
-    found = least_information(entropy, error, classes)
-    note = "such an error needs no memorised bits" if found < ROUNDING else ""
+    entropy = _entropy(probability, noise_entropy, classes)
+    bits = least_information(entropy, error, classes)
+    bits = bits if bits > 1e-12 else 0.0  # a rounding error
+    note = "such an error needs no memorised bits" if bits == 0 else ""
     facts = {"classes": classes, "noise_entropy": entropy, "error": error}
-    print_bound("least_bits", found, note, facts, as_json)
+    _print("least_bits", bits, note, facts, as_json)
 
 
 @bound.command()
 def capacity(
     classes: Classes,
     mean_square_norm: Annotated[
-        float, number_option("--square-norm", "N", "Mean of ‖μ‖², the gradient without noise.")
+        float, typer.Option("--square-norm", metavar="N", help="Mean of ‖μ‖², the gradient without noise.")
     ],
     sigma: Annotated[float, typer.Option(metavar="S", help="Standard deviation of each component's noise.")],
     distribution: Annotated[str, typer.Option(metavar="NAME", help="gaussian or laplace.")] = "gaussian",
-    passes: Annotated[int, typer.Option(metavar="T", help="Passes over the data.")] = 1,
+    passes: Annotated[int, typer.Option(metavar="T", min=1, help="Passes over the data.")] = 1,
     dimension: Annotated[
         int | None, typer.Option(metavar="D", help="Numbers in a gradient. [default: the number of classes]")
     ] = None,
@@ -130,29 +120,26 @@ def capacity(
     Proposition 3.1, per label and summed over the passes; for Laplace noise the corrected bound.
     """
     from noiselimit.information import gradient_capacity
-    from noiselimit.information.entropy import whole_numbers
 
-    if passes < 1:
-        raise InputError(f"passes is {passes}: give a whole number ≥ 1.")
     if probability is None and noise_entropy is None:
-        entropy = math.log2(whole_numbers("classes", classes, at_least=2))
+        entropy = math.log2(classes)
     else:
-        entropy = entropy_of(probability, noise_entropy, classes)
+        entropy = _entropy(probability, noise_entropy, classes)
     size = classes if dimension is None else dimension
     each = gradient_capacity(mean_square_norm, size, sigma, cast(Any, distribution))
     note = f"a label holds {entropy:.3g} bits at most" if passes * each >= entropy else ""
     facts = {"bits_per_gradient": each, "passes": passes, "noise_entropy": entropy}
-    print_bound("most_bits", passes * each, note, facts, as_json)
+    _print("most_bits", passes * each, note, facts, as_json)
 
 
 @bound.command()
 def gap(
     examples: Annotated[int, typer.Option(metavar="N", help="Training examples.")],
     input_information: Annotated[
-        float, number_option("--input-bits", "BITS", "I(w;X), of the whole training set.")
+        float, typer.Option("--input-bits", metavar="BITS", help="I(w;X), of the whole training set.")
     ],
     label_information: Annotated[
-        float, number_option("--label-bits", "BITS", "I(w;Y|X), of the whole training set.")
+        float, typer.Option("--label-bits", metavar="BITS", help="I(w;Y|X), of the whole training set.")
     ],
     sigma: Annotated[
         float, typer.Option(metavar="S", help="The loss is S-sub-Gaussian; 0.5 for one in [0, 1].")
@@ -169,7 +156,7 @@ def gap(
     width = 2 * sigma  # of an interval in which every loss is sigma-sub-Gaussian
     note = f"a loss in an interval of {width:g} has no larger gap" if found >= width > 0 else ""
     facts = {"input_bits": input_information, "label_bits": label_information, "examples": examples}
-    print_bound("gap", found, note, {**facts, "sigma": sigma}, as_json)
+    _print("gap", found, note, {**facts, "sigma": sigma}, as_json)
 
 
 @bound.command()
@@ -189,11 +176,11 @@ def plot(
     from noiselimit.report.charts import fano_chart, fano_curve
 
     if out.suffix.lower() != ".svg":
-        raise InputError(f"out is {out}: name a file that ends in .svg.")
+        raise InputError(f"out is {out}: the name must end in .svg.")
     curves = [fano_curve(value, classes) for value in several("probability", probability)]
     with atomic_file(out) as temporary:
         temporary.write_text(fano_chart(curves, classes), "utf-8")
     if as_json:
-        print(json.dumps({"file": str(out), "curves": [*curves]}))
+        print_json({"file": str(out), "curves": curves})
     else:
         print(f"least training error of {len(curves)} noises written to {out}")

@@ -1,7 +1,7 @@
 """Messages for mistakes on the command line, and options from a --config file."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ def error_message(error: Exception, command: Any, typed: Sequence[str]) -> str |
     """Return one sentence for an error that the user can correct, None for a bug."""
     if isinstance(error, InputError):
         for word in typed:
-            command = _subcommands(command).get(word, command)
-        return _with_option_name(str(error), _option_names(command))
+            command = getattr(command, "commands", {}).get(word, command)
+        # 'learning_rate is 0: …', which Python users see, becomes '--learning-rate is 0: …'.
+        name, blank, rest = str(error).partition(" ")
+        return f"{_option_names(command).get(name, name)}{blank}{rest}"
     if isinstance(error, OSError):
         place = error.filename or "the output"
         remedy = "free some space" if error.errno in FULL else "check its permissions"
@@ -34,23 +36,10 @@ def _parser_message(error: Any) -> str:
     if context is None:
         return f"{error.format_message().rstrip('.')}: see 'noiselimit --help'."
     given = getattr(error, "option_name", None)
-    known = _option_names(context.command)
-    if given is not None and given not in known.values():
-        if any(given in _option_names(each).values() for each in _subcommands(context.command).values()):
-            return f"{given} comes after a command: see '{context.command_path} --help'."
-        return str(unknown("option", given, [*known.values(), "--help"]))
+    known = _option_names(context.command).values()
+    if given is not None and given not in known:
+        return str(unknown("option", given, [*known, "--help"]))
     return f"{error.format_message().rstrip('.')}: see '{context.command_path} --help'."
-
-
-def _with_option_name(message: str, flags: Mapping[str, str]) -> str:
-    """'learning_rate is 0: …', which Python users see, as '--learning-rate is 0: …'."""
-    name, blank, rest = message.partition(" ")
-    # A file may have the name of an option, such as out.
-    return f"{flags[name]}{blank}{rest}" if name in flags and not Path(name).exists() else message
-
-
-def _subcommands(command: Any) -> dict[str, Any]:
-    return getattr(command, "commands", {})
 
 
 def _option_names(command: Any) -> dict[str, str]:
@@ -58,17 +47,10 @@ def _option_names(command: Any) -> dict[str, str]:
     return {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("-")}
 
 
-def refuse_two_files(context: Any) -> None:
-    """Refuse --resume together with --config, whichever is read first."""
-    if context.params.get("resume") is not None or context.params.get("config") is not None:
-        raise InputError("--resume restores all options of the training: leave out --config.")
-
-
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Use the file's values as defaults of the command; all mistakes in the file are reported at once."""
+    """Use the file's values as defaults of the command."""
     if path is None:
         return None
-    refuse_two_files(context)
     try:
         values = tomllib.loads(read_small_text(path))
     except OSError as error:
@@ -78,20 +60,18 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     parameters = {each.opts[0].removeprefix("--"): each for each in context.command.params}
     del parameters["config"]
     defaults: dict[str, Any] = {}
-    problems: list[str] = []
     for key, value in values.items():
         parameter: Any = parameters.get(key.replace("_", "-"))
         if parameter is None:
-            problems.append(str(unknown("option", key, parameters)))
-        elif getattr(parameter, "is_flag", False) != isinstance(value, bool):
-            kind = "a number, a text or a list" if isinstance(value, bool) else "true or false"
-            problems.append(f"{key} must be {kind}.")
+            raise InputError(f"{path}: {unknown('option', key, parameters)}")
+        items = value if isinstance(value, list) else [value]
+        if getattr(parameter, "is_flag", False):
+            if not isinstance(value, bool):
+                raise InputError(f"{path}: {key} must be true or false.")
+            defaults[parameter.name] = value
+        elif items and all(type(item) in (str, int, float) for item in items):
+            defaults[parameter.name] = ",".join(map(str, items))
         else:
-            items = value if isinstance(value, list) else [value]
-            if not items or not all(isinstance(item, str | int | float) for item in items):
-                problems.append(f"{key} must be a number, a text or a list of those.")
-            defaults[parameter.name] = value if isinstance(value, bool) else ",".join(map(str, items))
-    if problems:
-        raise InputError(f"{path}: {' '.join(problems)}")
-    context.default_map = defaults
+            raise InputError(f"{path}: {key} must be a number, a text or a list of those.")
+    context.default_map = {**(context.default_map or {}), **defaults}
     return path

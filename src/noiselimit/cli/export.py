@@ -1,10 +1,10 @@
 """noiselimit export."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 from noiselimit.cli.options import Json, RunFolder, path_option
+from noiselimit.cli.tables import print_json
 
 
 def export(
@@ -24,6 +24,6 @@ def export(
     target = out or Path(f"{run.resolve().name}.safetensors")
     export_classifier(loaded, target)
     if as_json:
-        print(json.dumps({"weights": str(target), "network": loaded.spec.network, **loaded.data.to_json()}))
+        print_json({"weights": str(target), "network": loaded.spec.network, **loaded.data.to_json()})
     else:
         print(f"classifier ({loaded.spec.network}) written to {target}; its metadata say how to scale inputs")

@@ -1,25 +1,23 @@
 """noiselimit noise."""
 
-import json
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noiselimit.cli.options import Json, Source, field_options, several, with_options
-from noiselimit.cli.tables import NONE, fits, percent, plain_table, print_all
+from noiselimit.cli.progress import print_notes
+from noiselimit.cli.tables import NONE, fits, percent, plain_table, print_all, print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from rich.text import Text
 
     from noiselimit.noise import Preview
 
 MOST_CLASSES = 20  # of a matrix that is shown whole
 LARGEST = 20  # entries shown of a larger matrix
-RIGHT, WRONG = (15, 108, 171), (196, 80, 11)  # colours of kept and changed labels, as in reports
 SMALLEST = 0.0005  # smaller rates would be printed as 0.0
 
 
@@ -39,7 +37,7 @@ def noise(
         str | None,
         typer.Option(metavar="K", help="Instead of data: a number of classes, or their names with commas."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the run whose noise to see.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the run whose noise to see.")] = 0,
     source: Source,
     reading: Reading,
     as_json: Json = False,
@@ -49,19 +47,15 @@ def noise(
     Prints which labels become which, the share of wrong labels, and H(y|x): the bits of a label that the
     input does not determine. Nothing is trained. The same seed in noiselimit train gives the same labels.
     """
-    from noiselimit.cli.progress import print_notes
     from noiselimit.noise import parse_noise, preview, preview_classes
 
     if (data is None) == (classes is None):
-        raise InputError("noiselimit noise needs either --data or --classes: give one of them.")
-    if seed < 0:
-        raise InputError(f"seed is {seed}: give a whole number ≥ 0.")
+        raise InputError("give either --data or --classes.")
     noises = {text: parse_noise(text) for text in several("noise", noise)}
     if data is None:
         class_names = _class_names(str(classes))
-        for text, each in noises.items():
-            if each.kind in ("given", "instance"):
-                raise InputError(f"noise '{text}' needs data: give --data instead of --classes.")
+        if needy := [text for text, each in noises.items() if each.kind in ("given", "instance")]:
+            raise InputError(f"noise '{needy[0]}' needs data: give --data instead of --classes.")
         place = f"{len(class_names)} classes"
         found = {text: preview_classes(class_names, each) for text, each in noises.items()}
     else:
@@ -70,7 +64,7 @@ def noise(
         place = f"{data_set.name}, seed {seed}"
         found = {text: preview(data_set.examples, each, seed) for text, each in noises.items()}
     if as_json:
-        print(json.dumps([_as_json(text, result) for text, result in found.items()], indent=2))
+        print_json([_as_json(text, result) for text, result in found.items()])
         return
     for position, (text, result) in enumerate(found.items()):
         if position:
@@ -80,14 +74,12 @@ def noise(
 
 def _class_names(text: str) -> list[str]:
     """'3' → ['0', '1', '2']; 'cat,dog' → ['cat', 'dog']."""
-    given = [name.strip() for name in text.split(",")]
-    if text.strip().isdecimal() and 2 <= int(text) <= 10_000:
-        return [str(number) for number in range(int(text))]
-    if len(given) < 2 or not all(given) or len(set(given)) < len(given):
-        raise InputError(
-            f"classes is '{text}': give a number from 2 to 10000, or different names with commas."
-        )
-    return given
+    names = several("classes", text)
+    if len(names) == 1 and names[0].isdecimal() and int(names[0]) <= 10_000:
+        names = [str(number) for number in range(int(names[0]))]
+    if not 1 < len(names) == len(set(names)):
+        raise InputError(f"classes is '{text}': give 2 to 10000, or different names with commas.")
+    return names
 
 
 def _as_json(text: str, result: "Preview") -> dict[str, Any]:
@@ -95,21 +87,14 @@ def _as_json(text: str, result: "Preview") -> dict[str, Any]:
         "noise": text,
         "class_names": list(result.class_names),
         "counts": None if result.counts is None else result.counts.tolist(),
-        "rates": _without_nan(result.rates.tolist()),
-        "expected_rates": None if result.expected is None else _without_nan(result.expected.tolist()),
+        "rates": result.rates.tolist(),
+        "expected_rates": None if result.expected is None else result.expected.tolist(),
         "wrong": result.wrong,
         "expected_wrong": result.expected_wrong,
-        "wrong_by_class": _without_nan(result.wrong_by_class.tolist()),
-        "bits": _without_nan(result.bits),
+        "wrong_by_class": result.wrong_by_class.tolist(),
+        "bits": result.bits,
         "bits_are_estimated": result.bits_are_estimated,
     }
-
-
-def _without_nan(value: Any) -> Any:
-    """None in place of NaN, which JSON does not have."""
-    if isinstance(value, list):
-        return [_without_nan(inner) for inner in value]
-    return None if value != value else value
 
 
 def print_preview(title: str, result: "Preview") -> None:
@@ -118,9 +103,7 @@ def print_preview(title: str, result: "Preview") -> None:
 
     heading = Text(title, style="bold")
     if not result.clean_is_known:
-        print_all(
-            heading, "labels stay as they are; clean labels (--clean-label) would show how many are wrong"
-        )
+        print_all(heading, "labels stay as they are; --clean-label would show how many are wrong")
         return
     table = _fitting_table(result)
     caption = "rows: clean label, columns: label after the noise, in percent of the row"
@@ -140,60 +123,40 @@ def _fitting_table(result: "Preview") -> "Table | None":
 
 
 def _matrix(result: "Preview", heads: list[str]) -> "Table":
-    from rich.text import Text
-
-    sizes = [] if result.counts is None else ["examples"]
-    table = plain_table("", *sizes, *heads, "wrong", left=1)
+    columns, rows = ["", *heads, "wrong"], []
     for row, name in enumerate(result.class_names):
-        label = Text(name if heads[row] == name else f"{heads[row]} {name}", style="bold")
-        size = [] if result.counts is None else [Text(f"{result.counts[row].sum():,}")]
-        cells = [_cell(float(rate), column == row) for column, rate in enumerate(result.rates[row])]
-        table.add_row(label, *size, *cells, Text(_number(float(result.wrong_by_class[row]))))
-    return table
-
-
-def _cell(rate: float, right: bool) -> "Text":
-    from rich.text import Text
-
-    if rate < SMALLEST:
-        return Text("·", style="dim")
-    return Text(_number(rate), style="" if math.isnan(rate) else _shade(rate, RIGHT if right else WRONG))
-
-
-def _shade(rate: float, colour: tuple[int, int, int]) -> str:
-    """A background from white to the colour, by the root of the rate so that small rates are visible."""
-    strength = math.sqrt(min(rate, 1))
-    red, green, blue = (round(255 + strength * (part - 255)) for part in colour)
-    return f"{'white' if strength > 0.6 else 'black'} on rgb({red},{green},{blue})"
+        label = name if heads[row] == name else f"{heads[row]} {name}"
+        rates = ["·" if rate < SMALLEST else _number(rate) for rate in result.rates[row]]
+        rows.append([label, *rates, _number(result.wrong_by_class[row])])
+    if result.counts is not None:
+        columns.insert(1, "examples")
+        for cells, count in zip(rows, result.counts.sum(1), strict=True):
+            cells.insert(1, f"{count:,}")
+    return plain_table(columns, rows, left=1)
 
 
 def _largest(result: "Preview") -> "Table":
-    from rich.text import Text
-
-    entries = [
-        (float(rate), row, column)
+    changes = [
+        (rate, f"{result.class_names[row]} → {result.class_names[column]}")
         for row, rates in enumerate(result.rates)
         for column, rate in enumerate(rates)
         if row != column and rate >= SMALLEST
     ]
-    table = plain_table("", "", left=1, header=False)
-    for rate, row, column in sorted(entries, key=lambda entry: -entry[0])[:LARGEST]:
-        table.add_row(Text(f"{result.class_names[row]} → {result.class_names[column]}"), _number(rate))
-    return table
+    largest = sorted(changes, key=lambda each: -each[0])[:LARGEST]
+    return plain_table(["", ""], [(change, _number(rate)) for rate, change in largest], left=1)
 
 
 def _summary(result: "Preview") -> "Table":
-    table = plain_table("", "", left=2, header=False)
     if result.counts is None:
-        table.add_row("wrong labels", f"{percent(result.expected_wrong)}, if classes are equally frequent")
+        wrong = f"{percent(result.expected_wrong)}, if classes are equally frequent"
     else:
-        model = "" if result.expected_wrong is None else f", expected {percent(result.expected_wrong)}"
-        table.add_row("wrong labels", f"{percent(result.wrong)} of {result.counts.sum():,} examples{model}")
-    most = math.log2(len(result.class_names))
-    table.add_row("H(y|x)", f"{result.bits:.3f} bits per label, of {most:.3f} possible")
+        expected = "" if result.expected_wrong is None else f", expected {percent(result.expected_wrong)}"
+        wrong = f"{percent(result.wrong)} of {result.counts.sum():,} examples{expected}"
+    bits = f"{result.bits:.3f} bits per label, of {math.log2(len(result.class_names)):.3f} possible"
+    rows = [("wrong labels", wrong), ("H(y|x)", bits)]
     if result.bits_are_estimated:
-        table.add_row("", "estimated from the matrix above, because only one draw of these labels is known")
-    return table
+        rows.append(("", "estimated from the matrix above, because only one draw of these labels is known"))
+    return plain_table(["", ""], rows, left=2)
 
 
 def _number(rate: float) -> str:

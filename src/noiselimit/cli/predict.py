@@ -1,19 +1,13 @@
 """noiselimit predict."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from noiselimit.cli.options import (
-    Json,
-    RunFolder,
-    Source,
-    field_options,
-    path_option,
-    with_options,
-)
+from noiselimit.cli.options import Json, RunFolder, Source, field_options, path_option, with_options
+from noiselimit.cli.progress import download_progress, print_notes
+from noiselimit.cli.tables import print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 
@@ -43,14 +37,12 @@ def predict(
     A row holds the example's index, the file name of a picture, the predicted label and class name, and its
     probability.
     """
-    from noiselimit.cli.progress import download_progress, print_notes
     from noiselimit.data.catalogue import load_unlabelled
     from noiselimit.files import atomic_file
     from noiselimit.runs.folder import load_run
     from noiselimit.runs.run import prediction_table
 
-    kind = out.suffix.lower()
-    if kind not in (".csv", ".parquet"):
+    if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
     loaded = load_run(run, trusted=trust)
     given = load_unlabelled(
@@ -67,11 +59,11 @@ def predict(
     print_notes(given.notes)
     table = prediction_table(loaded, given.inputs, given.names)
     with atomic_file(out) as temporary:
-        if kind == ".csv":
+        if out.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)
         else:
             table.to_parquet(temporary, index=False)
     if as_json:
-        print(json.dumps({"predictions": str(out), "examples": len(table)}))
+        print_json({"predictions": str(out), "examples": len(table)})
     else:
         print(f"{len(table)} predictions written to {out}")

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from noiselimit.engine.results import Record
     from noiselimit.training import Progress
 
-LINE_EVERY = 10.0
-"""Seconds between lines."""
+LINE_EVERY = 10.0  # seconds
 
 
 @contextmanager
@@ -28,53 +26,33 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], No
         yield lambda progress: None
     elif sys.stderr.isatty() and console.is_interactive:  # a dumb terminal cannot redraw a bar
         with _make_bar(console) as bar:
-            yield _BarDisplay(bar)
+            yield _Display(bar)
     else:
-        yield _LineDisplay()
+        yield _Display()
 
 
-class _Display(ABC):
-    """Counts epochs without those of runs found finished: they take no time and would spoil the estimate."""
+class _Display:
+    """Shows epochs without those of runs that existed: they take no time and would spoil the estimate."""
 
-    def __init__(self) -> None:
-        self._found, self._started = 0, False
-
-    def __call__(self, progress: "Progress") -> None:
-        self._started = self._started or progress.record is not None
-        if not self._started:
-            self._found = progress.done
-        latest = "" if progress.record is None else _latest(progress.record)
-        self.show(progress.done - self._found, progress.total - self._found, latest)
-
-    @abstractmethod
-    def show(self, done: int, total: int, latest: str) -> None:
-        """Show that so many epochs are done, and how the latest one went."""
-
-
-class _BarDisplay(_Display):
-    def __init__(self, bar: "Bar") -> None:
-        super().__init__()
+    def __init__(self, bar: "Bar | None" = None) -> None:
         self._bar = bar
-        self._task = bar.add_task("training", total=None, latest="")
-
-    def show(self, done: int, total: int, latest: str) -> None:
-        self._bar.update(self._task, completed=done, total=total)
-        if latest:
-            self._bar.update(self._task, latest=latest)
-
-
-class _LineDisplay(_Display):
-    def __init__(self) -> None:
-        super().__init__()
+        self._task = None if bar is None else bar.add_task("training", total=None, latest="")
+        self._existed, self._latest = 0, ""
         self._start = self._last = time.monotonic()
 
-    def show(self, done: int, total: int, latest: str) -> None:
-        now = time.monotonic()
-        if now - self._last < LINE_EVERY or not done:
-            return
-        self._last, passed = now, now - self._start
-        left = passed * (total - done) / done
-        print_notes([f"training: {done} of {total} epochs, {passed:.0f} s, about {left:.0f} s left{latest}"])
+    def __call__(self, progress: "Progress") -> None:
+        if progress.record is not None:
+            self._latest = _latest(progress.record)
+        elif not self._latest:
+            self._existed = progress.done
+        done, total = progress.done - self._existed, progress.total - self._existed
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total, latest=self._latest)
+        elif done and time.monotonic() - self._last >= LINE_EVERY:
+            self._last = time.monotonic()
+            passed = self._last - self._start
+            left = f"{passed:.0f} s, about {passed * (total - done) / done:.0f} s left"
+            print_notes([f"training: {done} of {total} epochs, {left}{self._latest}"])
 
 
 def _make_bar(console: "Console") -> "Bar":
@@ -93,9 +71,9 @@ def _make_bar(console: "Console") -> "Bar":
 
 def _latest(record: "Record") -> str:
     """' · validation 58.1% · 0.02 bits/label'."""
-    text = f" · validation {record['validation_accuracy']:.1%}"
     bits = record.get("memorised_bits")
-    return text if bits is None else f"{text} · {bits:.2f} bits/label"
+    memorised = "" if bits is None else f" · {bits:.2f} bits/label"
+    return f" · validation {record['validation_accuracy']:.1%}{memorised}"
 
 
 def download_progress(quiet: bool = False) -> Callable[[str, int], None]:

@@ -1,12 +1,12 @@
 """noiselimit show."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noiselimit.cli.options import Json
+from noiselimit.cli.tables import plain_table, print_all, print_json, print_runs
 
 if TYPE_CHECKING:
     from noiselimit.runs.run import Run
@@ -19,12 +19,11 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print what run folders hold: one run, or several as a table."""
-    from noiselimit.cli.tables import print_runs
     from noiselimit.runs.folder import load_run
 
     loaded = [load_run(folder) for path in runs for folder in find_run_folders(path)]
     if as_json:
-        print(json.dumps([_as_json(run) for run in loaded], indent=2))
+        print_json([_as_json(run) for run in loaded])
     elif len(loaded) == 1:
         _print_one(loaded[0])
     else:
@@ -48,19 +47,12 @@ def _as_json(run: "Run") -> dict[str, Any]:
 
 
 def _print_one(run: "Run") -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from noiselimit.cli.tables import print_all
     from noiselimit.report.runs import describe, readable
 
     assert run.path is not None
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in (describe(run) | dict(run.metrics)).items():
-        if value is not None:
-            table.add_row(name.replace("_", " "), readable(value))
-    for file in sorted(run.path.iterdir()):
-        table.add_row(file.name, f"{file.stat().st_size / 1000:.1f} kB")
-    print_all(Text(str(run.path), style="bold"), table)
+    facts = {**describe(run), **run.metrics}
+    rows = [(name.replace("_", " "), readable(fact)) for name, fact in facts.items() if fact is not None]
+    rows += [(file.name, f"{file.stat().st_size / 1000:.1f} kB") for file in sorted(run.path.iterdir())]
+    print_all(Text(str(run.path), style="bold"), plain_table(["", ""], rows, left=2))

@@ -1,9 +1,10 @@
-"""Tables on stdout."""
+"""Tables and JSON on stdout."""
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noiselimit.errors import harmless
 
@@ -14,16 +15,13 @@ if TYPE_CHECKING:
     from noiselimit.runs.run import Run
 
 UNLIMITED = 10_000  # columns: the terminal wraps long lines, because truncated numbers mislead
-NUMBERS = (  # headers narrow enough for a terminal of 80 columns
-    "best\nepoch",
-    "valid.",
-    "test at\nbest",
-    "test at\nlast",
-    "wrong\nlabels\nmemorised",
-    "gap\nROC\nAUC",
-)
 NONE = "–"
-LONGEST = 100  # letters of a cell
+
+
+def print_json(value: Any) -> None:
+    """Print JSON, with null for NaN and infinity, which JSON does not have."""
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    print(json.dumps(finite, indent=2))
 
 
 def output_console(width: int | None = UNLIMITED) -> "Console":
@@ -56,23 +54,20 @@ def print_all(*things: "RenderableType") -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def plain_table(*columns: str, left: int = 0, header: bool = True) -> "Table":
-    """Return a table without lines whose first `left` columns are aligned to the left."""
+def plain_table(columns: Sequence[str], rows: Iterable[Sequence[str]] = (), left: int = 0) -> "Table":
+    """Return a table without lines whose first `left` columns are aligned to the left.
+
+    Cells may hold text from data; every row is one line.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for place, name in enumerate(columns):
         table.add_column(Text(name), justify="left" if place < left else "right")
+    for cells in rows:
+        table.add_row(*("".join(c if c.isprintable() else "\ufffd" for c in cell) for cell in cells))
     return table
-
-
-def add_row(table: "Table", *cells: str) -> None:
-    """Add a row of text from data, on one line."""
-    from rich.text import Text
-
-    printable = ("".join(letter if letter.isprintable() else "\ufffd" for letter in cell) for cell in cells)
-    table.add_row(*(Text(cell if len(cell) <= LONGEST else f"{cell[:LONGEST]}…") for cell in printable))
 
 
 def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:
@@ -105,8 +100,9 @@ def _runs_table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     settings = differing_settings(runs)
     hyper = list(dict.fromkeys(name for run in runs for name in run.spec.hyper))
     names = [symbol(name) for name in hyper] + [name.replace("_", "\n") for name in settings]
-    numbers = (NUMBERS[0], f"{validation_kind(runs)}\n{NUMBERS[1]}", *NUMBERS[2:])
-    table = plain_table("  method", *names, "seed", *numbers, left=1)
+    accuracies = (f"{validation_kind(runs)}\nvalid.", "test at\nbest", "test at\nlast")
+    others = ("wrong\nlabels\nmemorised", "gap\nROC\nAUC")  # narrow, for 80 columns
+    table = plain_table(["  method", *names, "seed", "best\nepoch", *accuracies, *others], left=1)
     if folders:
         table.add_column("folder")
     for run, chosen in zip(runs, choose(runs), strict=True):

@@ -1,14 +1,13 @@
 """noiselimit train."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noiselimit.cli.errors import refuse_two_files
 from noiselimit.cli.options import (
     Compute,
     Config,
@@ -21,9 +20,11 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
+from noiselimit.cli.progress import print_notes, training_progress
+from noiselimit.cli.tables import print_choice, print_json, print_runs
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
-from noiselimit.files import read_small_text, write_json
+from noiselimit.files import folder_lock, read_small_text, write_json
 
 if TYPE_CHECKING:
     from noiselimit.runs.run import Run
@@ -41,20 +42,17 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
     """Use the saved options of an interrupted training as defaults of the command."""
     if folder is None:
         return None
-    refuse_two_files(context)
     from noiselimit.networks.module import is_dotted
 
-    if not (folder / FILE).is_file() and (folder.parent / FILE).is_file():
-        folder = folder.parent  # the folder of one run was given
     saved, directory = _read_options(folder, {each.name for each in context.command.params if each.name})
     if directory != str(Path.cwd()):
         raise InputError(
-            f"the training in {folder} was started in {directory}: use --resume there or, if that folder was "
-            "moved, type the command again."
+            f"the training in {folder} was started in {directory}: use --resume there, or type the command "
+            "again."
         )
     if any(is_dotted(value) for name in _CODE if name in saved for value in several(name, str(saved[name]))):
         raise InputError(f"the training in {folder} imports your own code: type the command again.")
-    context.default_map = {**saved, "out": str(folder)}
+    context.default_map = {**(context.default_map or {}), **saved, "out": str(folder)}
     return folder
 
 
@@ -76,27 +74,14 @@ def _read_options(folder: Path, known: set[str]) -> tuple[dict[str, Any], str]:
     raise InputError(f"{path} is damaged or from another version: type the command again.")
 
 
-class _OptionsFile:
-    """Saves the command's options when training has started, for --resume."""
-
-    def __init__(self, path: Path, options: Mapping[str, Any], progress: Callable[["Progress"], None]):
-        self._path, self._options, self._progress = path, options, progress
-        self._saved = False
-
-    def __call__(self, progress: "Progress") -> None:
-        if not self._saved:
-            self._saved = True
-            with suppress(OSError, InputError):  # a full disk: the command can be typed again
-                write_json(self._path, self._content())
-        self._progress(progress)
-
-    def _content(self) -> dict[str, Any]:
-        saved = {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in self._options.items()
-            if value is not None and name not in _NOT_SAVED
-        }
-        return {"format": FORMAT, "folder": str(Path.cwd()), "options": saved}
+def _save_options(folder: Path, options: Mapping[str, Any]) -> None:
+    saved = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in options.items()
+        if value is not None and name not in _NOT_SAVED
+    }
+    with suppress(OSError, InputError):  # a full disk: the command can be typed again
+        write_json(folder / FILE, {"format": FORMAT, "folder": str(Path.cwd()), "options": saved})
 
 
 Data = Annotated[
@@ -141,15 +126,15 @@ def train(
     folder. Runs that exist are not trained again, and runs that fit together train as one cohort. A star
     marks the setting with the best validation accuracy.
     """
-    from noiselimit.cli.progress import print_notes, training_progress
     from noiselimit.engine.checkpoints import parse_interval
-    from noiselimit.files import folder_lock
     from noiselimit.report.html import write_report
     from noiselimit.report.runs import make_report, summary
     from noiselimit.runs.spec import grid, refuse_idle
     from noiselimit.training import train as train_runs
 
     # Mistakes in options are reported before anything large is read.
+    if config is not None and resume is not None:
+        raise InputError("--resume restores all options of the training: leave out --config.")
     parse_interval(compute.checkpoints)
     refuse_idle(grid(**choices), choices)
     data_set = source.load(data, reading, quiet)
@@ -158,21 +143,27 @@ def train(
     with folder_lock(out):
         before = {spec.parent.name for spec in out.glob("*/spec.json")}
         with training_progress(quiet) as show:
-            progress = _OptionsFile(out / FILE, context.params, show)
+            started = False
+
+            def progress(latest: "Progress") -> None:
+                nonlocal started
+                if not started:  # nothing is written if the training is refused
+                    _save_options(out, context.params)
+                started = True
+                show(latest)
+
             runs = train_runs(specs, data_set, out=out, progress=progress, **vars(compute))
         (out / FILE).unlink(missing_ok=True)
         runs = list({run.spec.hash: run for run in runs}.values())  # some settings do not act in every method
         write_report(out / "report.html", make_report(f"Runs on {data_set.name}", runs, data_set))
     if as_json:
-        print(json.dumps(summary(runs), indent=2))
+        print_json(summary(runs))
     else:
         _print_result(runs, before, out)
     return 1 if any(run.failed for run in runs) else 0
 
 
 def _print_result(runs: Sequence["Run"], before: set[str], out: Path) -> None:
-    from noiselimit.cli.tables import print_choice, print_runs
-
     print_runs(runs)
     found = sum(run.path is not None and run.path.name in before for run in runs)
     if found:
