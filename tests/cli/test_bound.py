@@ -29,60 +29,44 @@ def test_the_papers_examples(command, bits, printed):
 def test_json_has_all_digits(command):
     entropy = uniform_noise_entropy(0.8, 10)
     found = json.loads(command(*FANO, "--noise", "0.8", "--bits", "1", "--json").out)
-    assert found == {
-        "least_error": least_error(entropy, 1, 10),
-        "classes": 10,
-        "noise_entropy": entropy,
-        "bits": 1,
-        "vacuous": False,
-    }
+    facts = {"classes": 10, "noise_entropy": entropy, "bits": 1, "vacuous": False}
+    assert found == {"least_error": least_error(entropy, 1, 10), **facts}
     arguments = ("bound", "memorised", "--classes", "5", "--entropy", "1.5", "--error", "0.1", "--json")
-    found = json.loads(command(*arguments).out)
-    assert found["least_bits"] == least_information(1.5, 0.1, 5)
-    assert found["noise_entropy"] == 1.5
-
-
-def test_capacity(command):
-    assert command(*CAPACITY, "--noise", "0.8").out == "5\n"
+    assert json.loads(command(*arguments).out)["least_bits"] == least_information(1.5, 0.1, 5)
+    arguments = (*GAP, "--label-bits", "3", "--input-bits", "2", "--sigma", "2", "--json")
+    assert json.loads(command(*arguments).out)["gap"] == generalisation_gap(2, 3, 1000, 2)
     found = json.loads(command(*CAPACITY, "--distribution", "laplace", "--passes", "3", "--json").out)
-    each = gradient_capacity(0.1, 10, 0.1, "laplace")
-    assert found["bits_per_gradient"] == each
-    assert found["most_bits"] == 3 * each
-    assert command(*CAPACITY, "--dimension", "9", "--passes", "400").out == (
-        f"{400 * gradient_capacity(0.1, 9, 0.1):.0f}\n"
+    assert (
+        found["most_bits"] == 3 * found["bits_per_gradient"] == 3 * gradient_capacity(0.1, 10, 0.1, "laplace")
     )
+
+
+def test_an_infinite_capacity_is_null_in_json(command):
     tiny = ("bound", "capacity", "--classes", "2", "--square-norm", "1", "--sigma", "1e-200")
     assert json.loads(command(*tiny, "--json").out)["most_bits"] is None
     assert command(*tiny).out == "inf\n"
-
-
-def test_gap(command):
-    answer = command(*GAP, "--label-bits", "30", "--input-bits", "20")
-    assert (answer.code, answer.err) == (0, "")
-    assert float(answer.out) == pytest.approx(generalisation_gap(20, 30, 1000), abs=1e-3)
-    found = json.loads(command(*GAP, "--label-bits", "3", "--input-bits", "2", "--sigma", "2", "--json").out)
-    assert found["gap"] == generalisation_gap(2, 3, 1000, 2)
 
 
 @pytest.mark.parametrize(
     ("arguments", "number", "reason"),
     [
         ((*FANO, "--noise", "0.8", "--bits", "4"), "0", "a label holds 3.26 bits of noise"),
-        (("bound", "memorised", "--classes", "10", "--noise", "0.8", "--error", "0.8"), "0", "no memor"),
         (("bound", "memorised", "--classes", "7", "--noise", "0.3", "--error", "0.3"), "0", "no memor"),
-        ((*CAPACITY, "--passes", "100"), "500", "holds 3.32 bits"),
+        (
+            (*CAPACITY, "--dimension", "9", "--passes", "100"),
+            f"{100 * gradient_capacity(0.1, 9, 0.1):.0f}",
+            "holds 3.32 bits",
+        ),
         ((*CAPACITY, "--entropy", "0.2"), "5", "holds 0.2 bits"),
         ((*GAP, "--label-bits", "4000", "--input-bits", "0"), "1.18", "interval of 1"),
     ],
 )
-def test_what_says_nothing_is_printed_and_called_vacuous(command, arguments, number, reason):
+def test_a_vacuous_bound_is_printed_with_the_reason(command, arguments, number, reason):
     answer = command(*arguments)
     assert (answer.code, answer.out) == (0, f"{number}\n")
-    assert answer.err.startswith("vacuous: ")
     assert reason in answer.err
     found = command(*arguments, "--json")
-    assert json.loads(found.out)["vacuous"] is True
-    assert found.err == ""
+    assert (json.loads(found.out)["vacuous"], found.err) == (True, "")
 
 
 def test_figure_2(command):
@@ -99,7 +83,6 @@ def test_figure_2(command):
 def test_the_curves_as_json(command):
     arguments = ("bound", "plot", "--out", "two.svg", "--classes", "2", "--noise", "0.1,0.5", "--json")
     found = json.loads(command(*arguments).out)
-    assert found["file"] == "two.svg"
     assert [curve["noise"] for curve in found["curves"]] == [0.1, 0.5]
     assert found["curves"][0]["least_error"][0] == pytest.approx(0.1)
 
@@ -109,22 +92,16 @@ def test_the_curves_as_json(command):
     [
         (("bound", "fanno"), "'fano'"),
         ((*FANO, "--noise", "0.8"), "'--bits'"),
-        ((*FANO, "--bits", "1"), "--entropy"),
         ((*FANO, "--bits", "1", "--noise", "0.1", "--entropy", "1"), "--entropy"),
         ((*FANO, "--bits", "-1", "--noise", "0.8"), "--bits"),
         ((*FANO, "--bits", "1", "--noise", "1.5"), "--noise"),
         ((*FANO, "--bits", "1", "--entropy", "4"), "--entropy"),
         (("bound", "fano", "--classes", "1", "--bits", "0", "--noise", "0"), "--classes"),
-        (("bound", "memorised", "--classes", "3", "--noise", "0.1", "--error", "-0.1"), "--error"),
         ((*CAPACITY, "--distribution", "cauchy"), "gaussian"),
         ((*CAPACITY, "--passes", "0"), "--passes"),
-        ((*CAPACITY, "--dimension", "0"), "--dimension"),
         ((*CAPACITY, "--sigma", "0"), "--sigma"),
-        ((*CAPACITY, "--square-norm", "-1"), "--square-norm"),
         ((*GAP, "--label-bits", "1", "--input-bits", "-1"), "--input-bits"),
-        ((*GAP, "--label-bits", "nan", "--input-bits", "0"), "--label-bits"),
         (("bound", "plot", "--out", "figure.png"), ".svg"),
-        (("bound", "plot", "--out", "figure.svg", "--noise", "0.2,"), "--noise"),
         (("bound", "plot", "--out", "figure.svg", "--noise", "2"), "--noise"),
     ],
 )

@@ -14,8 +14,9 @@ from noiselimit.data.reading import Reading
 @pytest.mark.parametrize("name", ["predictions.csv", "below/predictions.parquet"])
 def test_predictions_are_those_of_the_run(command, one_run, tmp_path, write_table, name):
     data = write_table(tmp_path / "inputs.npz", labels=None)
-    answer = command("predict", one_run, data, "--out", name)
+    answer = command("predict", one_run, data, "--out", name, "--json")
     assert (answer.code, answer.err) == (0, "")
+    assert json.loads(answer.out) == {"predictions": name, "examples": 60}
     table = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
     expected = load_run(one_run).predict_proba(np.load(data)["inputs"])
     assert list(table.columns) == ["index", "predicted_label", "predicted_class", "probability"]
@@ -23,11 +24,6 @@ def test_predictions_are_those_of_the_run(command, one_run, tmp_path, write_tabl
     assert table["predicted_label"].tolist() == expected.argmax(1).tolist()
     assert table["predicted_class"].astype(int).tolist() == expected.argmax(1).tolist()
     np.testing.assert_allclose(table["probability"], expected.max(1), rtol=1e-6)
-
-
-def test_json(command, one_run, table):
-    answer = command("predict", one_run, table, "--json")
-    assert json.loads(answer.out) == {"predictions": "predictions.csv", "examples": 60}
 
 
 def test_a_table_from_training_to_new_rows(command, tmp_path):

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 from noiselimit.cli.show import find_run_folders
 
@@ -35,15 +34,6 @@ def test_json(command, runs):
     assert shown[1]["data"]["input_shape"] == [5]
     assert [record["epoch"] for record in shown[1]["history"]] == [1, 2]
     assert shown[1]["metrics"]["status"] == "finished"
-
-
-def test_brackets_in_names_are_no_markup(command, one_run):
-    renamed = Path(shutil.copytree(one_run, "[bold]run[/nothing]"))
-    data = json.loads((renamed / "data.json").read_text())
-    (renamed / "data.json").write_text(json.dumps({**data, "name": "[red]x :smile:"}))
-    answer = command("show", renamed)
-    assert answer.out.startswith("[bold]run[/nothing]\n")
-    assert "[red]x :smile:" in answer.out
 
 
 def test_unfinished_folders_are_not_taken_for_runs(one_run, runs):

@@ -4,7 +4,7 @@ import pytest
 from rich.table import Table
 
 from noiselimit import load_run
-from noiselimit.cli.tables import fits, percent, plain_table, print_all, print_runs
+from noiselimit.cli.tables import fits, plain_table, print_all, print_runs
 
 
 @pytest.fixture
@@ -48,8 +48,9 @@ def test_plain_text_on_terminals_that_want_it(capsys, monkeypatch, name, value):
 
 @pytest.mark.usefixtures("_terminal")
 def test_names_cannot_control_the_terminal(capsys):
-    print_all(plain_table(["name"], [["\x1b[2Jgone\u202e"]]), "\x9b31m")
+    print_all(plain_table(["name"], [["\x1b[2Jgone\u202e"], ["[red]x :smile:"]]), "\x9b31m")
     out = capsys.readouterr().out
+    assert "[red]x :smile:" in out
     assert "�[2Jgone�" in out
     assert "\x1b[2J" not in out
 
@@ -62,7 +63,3 @@ def test_folders_that_do_not_fit_are_listed_below(capsys, runs, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert lines[-3:] == folders
     assert all(len(line) <= 80 for line in lines[:-3])
-
-
-def test_percent():
-    assert (percent(0.9876), percent(None)) == ("98.8 %", "–")

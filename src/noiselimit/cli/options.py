@@ -186,10 +186,8 @@ def _hyper_options() -> list[inspect.Parameter]:
         help = next((method.help[name] for method in methods if name in method.help), "")
         usual = Counter(method.hyper[name] for method in methods).most_common(1)[0][0]
         others = [f"{each.name}: {each.hyper[name]:g}" for each in methods if each.hyper[name] != usual]
-        help = help or f"Hyper-parameter of {', '.join(method.name for method in methods)}."
-        found.append(
-            _parameter(name, str | None, None, help, "N,...", shown="; ".join([f"{usual:g}", *others]))
-        )
+        shown = "; ".join([f"{usual:g}", *others])
+        found.append(_parameter(name, str | None, None, help, "N,...", shown))
     return found
 
 
