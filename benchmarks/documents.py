@@ -117,9 +117,8 @@ def batches_table() -> str:
     """Test accuracy by batch size, beside the paper's."""
     content, rows = read("causes.json"), []
     runs = pd.DataFrame(content["batches"]["runs"] + content["controls"]["runs"])
-    for key in dict.fromkeys(zip(runs["method"], runs["noise"], runs["n"], strict=True)):
-        method, noise, n = key
-        own = runs[(runs["method"] == method) & (runs["noise"] == noise) & (runs["n"] == n)]
+    for _, own in runs.groupby(["method", "noise", "n"], sort=False):
+        method, noise, n = own[["method", "noise", "n"]].iloc[0]
         cell = Cell("mnist", "uniform", float(noise.split(":")[1]), int(n), method)
         row = [f"{NAMES[method]}, p = {cell.p}, n = {n:,}"]
         for _, sized in own.groupby("batch_size"):
@@ -134,11 +133,9 @@ def batches_table() -> str:
 
 def changes_table() -> str:
     """LIMIT-L − S with p = 0.89 and n = 48,000, one thing changed; means over β and three seeds."""
-    content = read("causes.json")
-    names = {"patience": "no early stopping", "schedule": "cosine learning rate"}
-    rows = []
+    names, rows = {"patience": "no early stopping", "schedule": "cosine learning rate"}, []
     for part, name in names.items():
-        runs = pd.DataFrame(content[part]["runs"])
+        runs = pd.DataFrame(read("causes.json")[part]["runs"])
         means = runs.groupby("value")[["validation_accuracy", "test_accuracy"]].mean()
         chosen = means.sort_values("validation_accuracy")["test_accuracy"].iloc[-1]
         cells = [runs["test_accuracy"].mean(), chosen, means["test_accuracy"].max()]
@@ -181,13 +178,8 @@ def precision_table() -> str:
             values, plain = (np.array(each[name]) for each in (row, runs["plain", method]))
             paired = scale * (values - plain)
             error = paired.std(ddof=1) / len(paired) ** 0.5
-            mean = spread(values.tolist(), digits, scale)
-            cells += [
-                mean,
-                ""
-                if path == "plain"
-                else f"{paired.mean():+.{digits}f} ± {error:.{digits}f}".replace("-", "−"),
-            ]
+            difference = f"{paired.mean():+.{digits}f} ± {error:.{digits}f}".replace("-", "−")
+            cells += [spread(values.tolist(), digits, scale), "" if path == "plain" else difference]
         rows.append([f"{path}, {method}", *cells])
     return markdown(["path and method", "test accuracy, %", "− plain", "gap AUC", "− plain"], rows)
 

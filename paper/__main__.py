@@ -18,7 +18,6 @@ from noiselimit.data.catalogue import load_data
 from noiselimit.errors import InputError, unknown
 from noiselimit.files import make_folder
 from paper import tables
-from paper.causes import PARTS, add_part
 from paper.execute import Runner, make_batches, missing_tasks
 from paper.figures import FIGURES, draw, read_kept
 from paper.protocol import Cell, Protocol, Task, protocol_for
@@ -116,18 +115,6 @@ def run(
     cells_found = [result for result in found if result is not None]
     _print_results({"name": name, **counts, "drawn": drawn, "cells": cells_found}, as_json)
     raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def causes(
-    part: Annotated[str, typer.Argument(help=f"One of {', '.join(PARTS)}.")],
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    epochs: Annotated[int | None, typer.Option(help="Allow fewer than the paper's 400.", min=1)] = None,
-    out: Annotated[Path, typer.Option(help="JSON file to add to.")] = Path("results/causes.json"),
-) -> None:
-    """Measure what was tried for cells of MNIST that are below the paper's."""
-    add_part(part, load_data("mnist", data_dir), out, device=device, epochs=epochs)
 
 
 @dataclass(frozen=True)

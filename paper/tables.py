@@ -61,14 +61,8 @@ def choose_cells(
 ) -> list[Cell]:
     """The cells of these methods on these problems, such as uniform:0.8/10000, uniform:0.8 or uniform."""
     cells = TABLES[table]
-    known = {
-        "method of this table": dict.fromkeys(cell.method for cell in cells),
-        "cell of this table": dict.fromkeys(part for cell in cells for part in _problem_parts(cell)),
-    }
-    for (what, names), given in zip(known.items(), (methods, problems), strict=True):
-        for name in given or ():
-            if name not in names:
-                raise unknown(what, name, names)
+    _check("method of this table", methods or (), [cell.method for cell in cells])
+    _check("cell of this table", problems or (), [part for cell in cells for part in _problem_parts(cell)])
     return [
         cell
         for cell in cells
@@ -77,27 +71,29 @@ def choose_cells(
     ]
 
 
+def _check(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    known = dict.fromkeys(known)
+    for name in given:
+        if name not in known:
+            raise unknown(what, name, known)
+
+
 def _problem_parts(cell: Cell) -> tuple[str, str, str]:
     """What may name a cell: noise, noise and share, or the whole problem."""
     return cell.noise, cell.problem.partition("/")[0], cell.problem
 
 
-def table_tasks(cells: Iterable[Cell], seeds: Iterable[int], protocol: Protocol) -> list[Task]:
+def table_tasks(cells: Iterable[Cell], seeds: Sequence[int], protocol: Protocol) -> list[Task]:
     """Every run that the cells take, each once."""
-    seeds = list(seeds)
-    tasks = (task for cell in cells for task in make_tasks(cell, seeds, protocol))
     found: dict[tuple[str, int], Task] = {}
-    for task in tasks:
+    for task in (task for cell in cells for task in make_tasks(cell, seeds, protocol)):
         found.setdefault((task.setting, task.spec.seed), task)
     return list(found.values())
 
 
 def with_values(tasks: Sequence[Task], values: Sequence[str]) -> list[Task]:
     """The tasks that have one of these values, such as 'beta=30', of each hyper-parameter that is named."""
-    known = dict.fromkeys(value for task in tasks for value in task.hyper.split())
-    for value in values:
-        if value not in known:
-            raise unknown("value of these grids", value, known)
+    _check("value of these grids", values, [value for task in tasks for value in task.hyper.split()])
     named = {value.partition("=")[0] for value in values}
     return [
         task

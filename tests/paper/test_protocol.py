@@ -1,11 +1,8 @@
 """The protocol is the paper's."""
 
-import json
-
 import pytest
 
 from noiselimit.errors import InputError
-from paper.causes import PARTS, specs_of
 from paper.figures import FIGURES
 from paper.protocol import GRIDS, PROTOCOLS, Cell, make_tasks, protocol_for
 from paper.tables import PAPER, TABLES, choose_cells, table_tasks, with_values
@@ -96,10 +93,3 @@ def test_figures_and_what_they_train() -> None:
     assert runs["learning-curves-cifar10-pair"] == 39
     first = FIGURES["histograms-cifar10-pair"].cells[0]
     assert first.method == "limit-l+init", "the best of the paper"
-
-
-def test_causes_are_measured_with_the_committed_runs() -> None:
-    content = json.loads((RESULTS.parent / "causes.json").read_text("utf-8"))
-    assert set(content) == set(PARTS)
-    for part in set(PARTS) - {"labels"}:
-        assert len(specs_of(part, None)) == len(content[part]["runs"])
