@@ -6,7 +6,6 @@ from noiselimit.errors import InputError
 from paper.figures import FIGURES
 from paper.protocol import GRIDS, PROTOCOLS, Cell, make_tasks, protocol_for
 from paper.tables import PAPER, TABLES, choose_cells, table_tasks, with_values
-from tests.paper.rows import RESULTS
 
 
 def test_the_paper_prints_228_numbers() -> None:
