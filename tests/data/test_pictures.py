@@ -15,7 +15,6 @@ from noiselimit.data import pictures
 from noiselimit.data.arrays import View
 from noiselimit.data.pictures import (
     Cut,
-    Header,
     PictureFiles,
     check_picture,
     for_each,
@@ -136,7 +135,7 @@ def test_a_photograph_is_turned_upright(save):
     exif = Image.Exif()
     exif[pictures.ORIENTATION] = 6  # the camera was held on its side
     path = save(ramp(), exif=exif)
-    assert read_header(path) == Header(12, 20, grey=False)
+    assert read_header(path) == (12, 20, False)
     upright = np.asarray(ramp().rotate(270, expand=True))
     assert np.array_equal(read_picture(path, Cut(20, 12)).transpose(1, 2, 0), upright)
 
@@ -149,8 +148,8 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(save):
 
 
 def test_headers(save):
-    assert read_header(save(ramp())) == Header(20, 12, grey=False)
-    assert read_header(save(ramp().convert("L"))) == Header(20, 12, grey=True)
+    assert read_header(save(ramp())) == (20, 12, False)
+    assert read_header(save(ramp().convert("L"))) == (20, 12, True)
 
 
 @pytest.mark.parametrize("read", [lambda path: read_picture(path, Cut(8, 8, 8)), check_picture])

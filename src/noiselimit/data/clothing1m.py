@@ -12,15 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from noiselimit.data.examples import DataSet, Examples, make_examples
-from noiselimit.data.pictures import (
-    MARGIN,
-    Cut,
-    PictureFiles,
-    check_picture,
-    good_rows,
-    require_good_of_each,
-    skip_notes,
-)
+from noiselimit.data.pictures import MARGIN, Cut, PictureCheck, PictureFiles, check_picture
 from noiselimit.data.reading import Reading, readable
 from noiselimit.errors import InputError
 
@@ -50,7 +42,7 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
     noisy, clean = lists.labels(NOISY_LABELS, len(names)), lists.labels(CLEAN_LABELS, len(names))
     side = reading.resize or SIDE
     cut = Cut(side, side, round(side * MARGIN))
-    complaints: list[str] | None = [] if reading.skip_bad_images else None
+    check = PictureCheck("clothing1m", skip=reading.skip_bad_images)
     total = 0
     parts: dict[str, Examples] = {}
     for keys, labels, known in (
@@ -61,20 +53,16 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
         given = lists.labelled_keys(keys, labels, known)
         paths = list(given)
         total += len(paths)
-        train = keys == TRAIN_KEYS
-        rows = good_rows(folder, paths, _require_file if complaints is None else _require_picture, complaints)
-        numbers = np.array(list(given.values()))[rows]
-        if train and len(rows) < len(paths):
-            require_good_of_each(names, numbers, "clothing1m")
-        all_clean = train and all(key in clean for key in given)
-        kept = paths if len(rows) == len(paths) else [paths[row] for row in rows]
+        rows = check.good_rows(folder, paths, _require_picture if check.skip else _require_file)
+        kept = [paths[row] for row in rows]
+        all_clean = keys == TRAIN_KEYS and all(key in clean for key in given)
         parts[keys] = make_examples(
             PictureFiles(folder, kept, cut),
-            numbers,
+            np.array([given[key] for key in kept]),
             class_names=names,
             clean_labels=np.array([clean[key] for key in kept]) if all_clean else None,
             source=str(lists.folder / keys),
-            may_lack_classes=not train,
+            may_lack_classes=keys != TRAIN_KEYS,
             names=kept,
         )
     return DataSet(
@@ -82,7 +70,7 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
         parts[TRAIN_KEYS],
         parts[TEST_KEYS],
         defaults=DEFAULTS,
-        notes=skip_notes("clothing1m", complaints, total),
+        notes=check.notes(total),
         validation=parts[VALIDATION_KEYS],
         resize=cut.resize,
     )

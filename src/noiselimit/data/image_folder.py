@@ -1,7 +1,7 @@
 """Folders of pictures: class folders to train on, and unlabelled pictures to predict for."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,16 +10,7 @@ import numpy.typing as npt
 
 from noiselimit.data.arrays import Inputs, Labels, first
 from noiselimit.data.examples import DataSet, Examples, make_examples
-from noiselimit.data.pictures import (
-    MARGIN,
-    Cut,
-    PictureFiles,
-    check_picture,
-    good_rows,
-    read_header,
-    require_good_of_each,
-    skip_notes,
-)
+from noiselimit.data.pictures import MARGIN, Cut, PictureCheck, PictureFiles, check_picture, read_header
 from noiselimit.data.reading import PICTURES, Reading
 from noiselimit.errors import InputError
 
@@ -33,18 +24,16 @@ STREAM_ABOVE = 2 * 2**30
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The pictures of one part: paths below the data's folder, and class numbers [n]."""
+    """The pictures of one part whose headers could be read."""
 
     paths: Sequence[str]
+    """[n], below the data's folder."""
     labels: Labels
-
-
-@dataclass(frozen=True, eq=False)
-class _Measured(_Part):
-    """The pictures of a part whose headers could be read."""
-
-    sizes: npt.NDArray[np.int64]  # [n, 2]: width and height
-    grey: npt.NDArray[np.bool_]  # [n]
+    """[n]"""
+    sizes: npt.NDArray[np.int64]
+    """[n, 2]: width and height."""
+    grey: npt.NDArray[np.bool_]
+    """[n]"""
 
 
 def has_class_folders(folder: Path) -> bool:
@@ -58,18 +47,16 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
     The class folders are in `folder`, or in its sub-folders train, test and val. A class folder has a picture
     in it or in its own sub-folders. Hidden folders do not count.
     """
-    class_names, parts = _list_parts(folder)
-    complaints: list[str] | None = [] if reading.skip_bad_images else None
-    measured = {name: _measure(folder, part, complaints) for name, part in parts.items()}
-    cut = _choose_cut(folder, list(measured.values()), reading.resize)
-    streamed = _too_large(sum(len(part.paths) for part in measured.values()), cut)
+    class_names, listed = _list_parts(folder)
+    check = PictureCheck(str(folder), skip=reading.skip_bad_images)
+    parts = {name: _measure(folder, *part, check) for name, part in listed.items()}
+    cut = _choose_cut(folder, list(parts.values()), reading.resize)
+    streamed = _too_large(sum(len(part.paths) for part in parts.values()), cut)
     if streamed and cut.resize:  # room for random crops; in memory, a black border serves for that
         cut = replace(cut, resize=round(cut.resize * MARGIN))
     examples: dict[str, Examples] = {}
-    for name, part in measured.items():
-        inputs, rows = _load(PictureFiles(folder, part.paths, cut), streamed, complaints)
-        if name == TRAIN:
-            require_good_of_each(class_names, part.labels[rows], str(folder))
+    for name, part in parts.items():
+        inputs, rows = _load(PictureFiles(folder, part.paths, cut), streamed, check)
         examples[name] = make_examples(
             inputs,
             part.labels[rows],
@@ -78,13 +65,17 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
             may_lack_classes=name != TRAIN,
             names=[part.paths[row] for row in rows],
         )
-    total = sum(len(part.paths) for part in parts.values())
+    notes = check.notes(sum(len(paths) for paths, _ in listed.values()))
+    if "validation" in examples:
+        pictures = f"the {len(examples['validation'])} validation pictures choose the epoch"
+        usual = "by default a share of the training pictures does"
+        notes += (f"{folder}: {pictures} only with --validation-labels clean; {usual}.",)
     return DataSet(
         folder.resolve().name,
         examples[TRAIN],
         examples.get("test"),
         validation=examples.get("validation"),
-        notes=(*skip_notes(str(folder), complaints, total), *_validation_note(folder, examples)),
+        notes=notes,
         resize=cut.resize,
     )
 
@@ -99,21 +90,18 @@ def read_new_pictures(
     reading.require_only(PICTURES, str(place))
     _require_picture_shape(place, shape, reading)
     folder, paths = _list_new(place, test)
-    complaints: list[str] | None = [] if reading.skip_bad_images else None
-    measured = _measure(folder, _Part(paths, np.zeros(len(paths), np.int64)), complaints)
-    cut, notes = _cut_like(place, shape, resize or reading.resize, measured)
-    inputs, rows = _load(
-        PictureFiles(folder, measured.paths, cut), _too_large(len(measured.paths), cut), complaints
-    )
-    names = [measured.paths[row] for row in rows]
-    return inputs, names, (*skip_notes(str(place), complaints, len(paths)), *notes)
+    check = PictureCheck(str(place), skip=reading.skip_bad_images)
+    part = _measure(folder, paths, np.zeros(len(paths), np.int64), check)
+    cut, notes = _cut_like(place, shape, resize or reading.resize, part)
+    inputs, rows = _load(PictureFiles(folder, part.paths, cut), _too_large(len(part.paths), cut), check)
+    return inputs, [part.paths[row] for row in rows], (*check.notes(len(paths)), *notes)
 
 
 # Listing
 
 
-def _list_parts(folder: Path) -> tuple[tuple[str, ...], dict[str, _Part]]:
-    """The sorted class names, and the parts train, test and validation that are there."""
+def _list_parts(folder: Path) -> tuple[tuple[str, ...], dict[str, tuple[list[str], Labels]]]:
+    """The sorted class names, and (paths, labels) of the parts train, test and validation that are there."""
     found = list(_class_folders(folder))
     if not found:
         raise InputError(
@@ -143,7 +131,7 @@ def _is_divided(folder: Path, found: Sequence[str]) -> bool:
     return divided
 
 
-def _list_part(folder: Path, part: str, class_names: Sequence[str]) -> _Part:
+def _list_part(folder: Path, part: str, class_names: Sequence[str]) -> tuple[list[str], Labels]:
     paths: list[str] = []
     labels: list[int] = []
     for name in _class_folders(folder / part):
@@ -152,7 +140,7 @@ def _list_part(folder: Path, part: str, class_names: Sequence[str]) -> _Part:
         found = _sorted_pictures(folder, folder / part / name)
         paths += found
         labels += [class_names.index(name)] * len(found)
-    return _Part(paths, np.array(labels, np.int64))
+    return paths, np.array(labels, np.int64)
 
 
 def _list_new(place: Path, test: bool) -> tuple[Path, list[str]]:
@@ -179,8 +167,6 @@ def _class_folders(folder: Path) -> Iterator[str]:
     """Names of the sub-folders with pictures, sorted."""
     for entry in sorted(folder.iterdir()):
         if not entry.name.startswith(".") and entry.is_dir() and next(_pictures(entry), None) is not None:
-            if not entry.name.isprintable():
-                raise InputError(f"{folder}: the folder name {entry.name!r} is not plain text; rename it.")
             yield entry.name
 
 
@@ -189,7 +175,7 @@ def _sorted_pictures(folder: Path, below: Path) -> list[str]:
     paths = sorted(os.path.relpath(path, folder) for path in _pictures(below))
     for path in paths:
         if not path.isprintable():
-            raise InputError(f"{folder}: the file name {path!r} is not plain text; rename it.")
+            raise InputError(f"{folder}: the name {path!r} is not plain text; rename it.")
     return paths
 
 
@@ -205,20 +191,19 @@ def _pictures(folder: Path) -> Iterator[str]:
 # Measuring and decoding
 
 
-def _measure(folder: Path, part: _Part, complaints: list[str] | None) -> _Measured:
+def _measure(folder: Path, paths: Sequence[str], labels: Labels, check: PictureCheck) -> _Part:
     """Size and colour of the pictures, from their headers."""
-    sizes = np.zeros((len(part.paths), 2), np.int64)
-    grey = np.zeros(len(part.paths), np.bool_)
+    headers = np.zeros((len(paths), 3), np.int64)
 
     def look(row: int, path: str) -> None:
-        header = read_header(path)
-        sizes[row], grey[row] = (header.width, header.height), header.grey
+        headers[row] = read_header(path)
 
-    rows = good_rows(folder, part.paths, look, complaints)
-    return _Measured([part.paths[row] for row in rows], part.labels[rows], sizes[rows], grey[rows])
+    rows = check.good_rows(folder, paths, look)
+    found = headers[rows]
+    return _Part([paths[row] for row in rows], labels[rows], found[:, :2], found[:, 2] == 1)
 
 
-def _choose_cut(folder: Path, parts: Sequence[_Measured], resize: int | None) -> Cut:
+def _choose_cut(folder: Path, parts: Sequence[_Part], resize: int | None) -> Cut:
     """One shape for all parts: the common size of all pictures, or the square of --resize."""
     channels = 1 if all(part.grey.all() for part in parts) else 3
     if resize is not None:
@@ -238,29 +223,20 @@ def _too_large(count: int, cut: Cut) -> bool:
     return count * cut.channels * cut.height * cut.width > STREAM_ABOVE
 
 
-def _load(files: PictureFiles, streamed: bool, complaints: list[str] | None) -> tuple[Inputs, Labels]:
+def _load(files: PictureFiles, streamed: bool, check: PictureCheck) -> tuple[Inputs, Labels]:
     """The pictures that can be decoded, and which rows of `files` these are."""
-    if streamed and complaints is None:  # decoding all of them once takes long: only to skip damaged ones
+    if streamed and not check.skip:  # decoding all of them once takes long: only to skip damaged ones
         return files, np.arange(len(files))
     if streamed:
-        rows = good_rows(files.folder, files.paths, lambda row, path: check_picture(path), complaints)
+        rows = check.good_rows(files.folder, files.paths, lambda row, path: check_picture(path))
         return files.take(rows.tolist()), rows
     pictures = np.empty(files.shape, np.uint8)
 
     def decode(row: int, path: str) -> None:
         pictures[row] = files.read(row)
 
-    rows = good_rows(files.folder, files.paths, decode, complaints)
+    rows = check.good_rows(files.folder, files.paths, decode)
     return pictures if len(rows) == len(files) else pictures[rows], rows
-
-
-def _validation_note(folder: Path, examples: Mapping[str, Examples]) -> tuple[str, ...]:
-    if "validation" not in examples:
-        return ()
-    return (
-        f"{folder}: the {len(examples['validation'])} validation pictures choose the epoch only with "
-        "--validation-labels clean; by default a share of the training pictures does.",
-    )
 
 
 # Pictures for a run that is already trained
@@ -275,17 +251,17 @@ def _require_picture_shape(place: Path, shape: tuple[int, ...], reading: Reading
 
 
 def _cut_like(
-    place: Path, shape: tuple[int, ...], resize: int | None, measured: _Measured
+    place: Path, shape: tuple[int, ...], resize: int | None, part: _Part
 ) -> tuple[Cut, tuple[str, ...]]:
     """(cut, notes). If the run scaled no pictures, those of another size are scaled, with a note."""
     channels, height, width = shape
     if resize is not None:
         return Cut(height, width, resize, channels), ()
-    others = (measured.sizes != (width, height)).any(1)
+    others = (part.sizes != (width, height)).any(1)
     if not others.any():
         return Cut(height, width, None, channels), ()
     if height != width:
-        name = measured.paths[int(np.argmax(others))]
+        name = part.paths[int(np.argmax(others))]
         raise InputError(f"{place}: the run takes {width} × {height} pixels, unlike {name}; resize it.")
     return Cut(height, width, height, channels), (
         f"{place}: {others.sum()} of {len(others)} pictures do not have {width} × {height} pixels, on which "

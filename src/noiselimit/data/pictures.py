@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
-from noiselimit.data.arrays import PADDING, Labels, LazyInputs, View, first
+from noiselimit.data.arrays import PADDING, Labels, LazyInputs, View
+from noiselimit.data.reading import readable
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
 
@@ -91,21 +92,13 @@ def _shifted(pixels: Picture, view: View) -> Picture:
     return np.pad(pixels, border)[top : top + height, left : left + width]
 
 
-class Header(NamedTuple):
-    """What a file says about its picture before it is decoded."""
-
-    width: int
-    height: int
-    grey: bool
-
-
-def read_header(path: str | Path) -> Header:
-    """Size after the picture is turned upright, and whether it is grey."""
+def read_header(path: str | Path) -> tuple[int, int, bool]:
+    """(width, height, whether it is grey) of the picture when turned upright, without decoding it."""
     with _opened(path) as image:
         width, height = image.size
         if image.getexif().get(ORIENTATION, 1) >= 5:
             width, height = height, width
-        return Header(width, height, image.mode in GREY)
+        return width, height, image.mode in GREY
 
 
 def check_picture(path: str | Path) -> None:
@@ -118,27 +111,12 @@ def check_picture(path: str | Path) -> None:
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Image.Image]:
     """The picture in the file; any error inside the block becomes an InputError."""
-    try:
-        if not os.path.isfile(path):
-            raise FileNotFoundError
-        with Image.open(path, formats=FORMATS) as image:
-            limit = Image.MAX_IMAGE_PIXELS
-            if limit is not None and image.width * image.height > limit:
-                raise ValueError(f"it has over {limit:,} pixels")
-            yield image
-    except InputError:
-        raise
-    except Exception as error:  # Pillow raises nearly anything on damaged files
-        raise InputError(f"{path}: {_complaint(error)}; replace it or use --skip-bad-images.") from None
-
-
-def _complaint(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "this picture is missing"
-    if isinstance(error, UnidentifiedImageError):
-        return "unknown picture format"
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"cannot be decoded ({(reason or type(error).__name__).splitlines()[0].rstrip('.')})"
+    remedy = "replace it or use --skip-bad-images"
+    with readable(str(path), remedy), Image.open(path, formats=FORMATS) as image:
+        limit = Image.MAX_IMAGE_PIXELS
+        if limit is not None and image.width * image.height > limit:
+            raise ValueError(f"it has over {limit:,} pixels")
+        yield image
 
 
 def _plain(image: Image.Image, mode: str) -> Image.Image:
@@ -212,46 +190,43 @@ def for_each(work: Callable[[int], None], count: int) -> None:
             pass
 
 
-def good_rows(
-    folder: Path, paths: Sequence[str], check: Callable[[int, str], None], complaints: list[str] | None
-) -> Labels:
-    """The rows whose `check(row, path)` raises no InputError.
+class PictureCheck:
+    """Checks picture files. A bad one is an error, or is left out and noted if `skip` is set."""
 
-    The errors of the other rows are added to `complaints`, or raised if `complaints` is None.
-    """
-    bad: dict[int, str] = {}
+    def __init__(self, source: str, *, skip: bool) -> None:
+        self.source = source
+        self.skip = skip
+        self.complaints: list[str] = []
+        """About the pictures left out, in the order of their rows."""
 
-    def examine(row: int) -> None:
-        try:
-            check(row, os.path.join(folder, paths[row]))
-        except InputError as error:
-            if complaints is None:
-                raise
-            bad[row] = str(error).rsplit(";", 1)[0]  # without the remedy, which the user has chosen
+    def good_rows(self, folder: Path, paths: Sequence[str], check: Callable[[int, str], None]) -> Labels:
+        """The rows whose `check(row, path)` raises no InputError."""
+        bad: dict[int, str] = {}
 
-    for_each(examine, len(paths))
-    if bad and len(bad) == len(paths):
-        raise InputError(f"{folder}: all of its {len(bad)} pictures are missing or damaged; restore some.")
-    if complaints is not None:
-        complaints += [bad[row] for row in sorted(bad)]
-    return np.delete(np.arange(len(paths)), sorted(bad))
+        def examine(row: int) -> None:
+            try:
+                check(row, os.path.join(folder, paths[row]))
+            except InputError as error:
+                if not self.skip:
+                    raise
+                bad[row] = str(error).rsplit(";", 1)[0]  # without the remedy, which the user has chosen
 
+        for_each(examine, len(paths))
+        if bad and len(bad) == len(paths):
+            raise InputError(
+                f"{folder}: all of its {len(bad)} pictures are missing or damaged; restore some."
+            )
+        self.complaints += [bad[row] for row in sorted(bad)]
+        return np.delete(np.arange(len(paths)), sorted(bad))
 
-def skip_notes(source: str, complaints: Sequence[str] | None, total: int) -> tuple[str, ...]:
-    """Notes for the user: how many of all pictures were skipped, and which."""
-    if not complaints:
-        return ()
-    count = len(complaints)
-    more = (f"… and {count - MOST_NAMED} more.",) if count > MOST_NAMED else ()
-    return (
-        f"{source}: {count} of {total} pictures are missing or damaged and were skipped:",
-        *complaints[:MOST_NAMED],
-        *more,
-    )
-
-
-def require_good_of_each(class_names: Sequence[str], labels: Labels, source: str) -> None:
-    """Raise InputError if skipping damaged pictures has left a class without any."""
-    number = first(np.bincount(labels, minlength=len(class_names)) == 0)
-    if number is not None:
-        raise InputError(f"{source}: no picture of class '{class_names[number]}' can be read; restore some.")
+    def notes(self, total: int) -> tuple[str, ...]:
+        """Messages for the user: how many of all pictures were left out, and which."""
+        count = len(self.complaints)
+        if not count:
+            return ()
+        more = (f"… and {count - MOST_NAMED} more.",) if count > MOST_NAMED else ()
+        return (
+            f"{self.source}: {count} of {total} pictures are missing or damaged and were skipped:",
+            *self.complaints[:MOST_NAMED],
+            *more,
+        )
