@@ -159,7 +159,7 @@ class Stream(IterableDataset):
         (Stream(), "Stream"),
         (TensorDataset(torch.tensor(INPUTS)), "item 0"),
         ([(INPUTS[0], 0), (INPUTS[1], 1, 2)], "item 1"),
-        ([(INPUTS[0], 0), (INPUTS[1, :1], 1)], "item 1"),
+        ([(INPUTS[0], 0), (INPUTS[1, :1], 1)], "array"),
         ([(INPUTS[0], 0), (INPUTS[1], None)], "row 1"),
         ([], "empty"),
         ((INPUTS, LABELS[:3]), "3 labels"),

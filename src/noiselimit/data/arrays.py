@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from noiselimit.errors import InputError
 
@@ -149,56 +150,51 @@ def _canonical_type(array: npt.NDArray[Any], source: str) -> npt.NDArray[Any]:
     return converted
 
 
-def read_labels(values: Any, source: str, what: str = "label") -> npt.NDArray[Any]:
-    """Labels [n] as non-negative int64 numbers or as non-empty strings; `what` names them in messages."""
-    # A list goes through Python objects: NumPy would turn ["a", nan, 3] into three strings.
-    listed = isinstance(values, list | tuple)
-    array = _list_of_objects(values) if listed else as_array(values, source, f"{what}s")
+def label_array(values: Any, source: str, what: str = "label") -> npt.NDArray[Any]:
+    """Labels [n] of any type as an array."""
+    if isinstance(values, list | tuple):  # as Python objects: NumPy would turn ["a", nan, 3] into strings
+        plain = [value.item() if getattr(value, "shape", None) == () else value for value in values]
+        values = pd.Series(plain, dtype=object)
+    if isinstance(values, pd.Series) and not isinstance(values.dtype, np.dtype):
+        values = values.to_numpy(dtype=object)
+    array = as_array(values, source, f"{what}s")
     if array.ndim != 1:
         raise InputError(f"{source}: {what}s have shape {list(array.shape)}; give one {what} per example.")
-    if array.dtype.kind == "O":
-        array = _plain_array(array, source, what)
-    if array.dtype.kind == "U":
-        _refuse_missing(array == "", source, what)
-        return array
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{source}: {what}s have type {array.dtype}; give whole numbers or strings.")
-    if array.dtype.kind == "b":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f":
-        _refuse_missing(np.isnan(array), source, what)
-    row = first((array < 0) | (array >= 2**63) | (array != np.floor(array)))
-    if row is not None:
-        raise InputError(f"{source}: {what} in row {row} is {array[row]}; number the classes from 0 to k-1.")
-    return array.astype(np.int64)
-
-
-def _list_of_objects(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """A one-dimensional object array; tensors without dimensions become numbers."""
-    array = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        array[row] = value.item() if getattr(value, "shape", None) == () else value
     return array
 
 
-def _plain_array(objects: npt.NDArray[Any], source: str, what: str) -> npt.NDArray[Any]:
-    """An object array as an array of strings or of numbers."""
-    missing = np.array([value is None or (isinstance(value, float) and value != value) for value in objects])
-    _refuse_missing(missing, source, what)
-    kind = str if len(objects) and isinstance(objects[0], str) else Real
-    row = first(np.array([not isinstance(value, kind) for value in objects], dtype=bool))
-    if row is not None:
-        found = type(objects[row]).__name__
-        raise InputError(
-            f"{source}: {what} in row {row} has type {found}; give only numbers or only strings."
-        )
-    return np.array(objects.tolist(), dtype=str if kind is str else None)
+def is_missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """[n], true for None, NaN and blank text."""
+    missing = np.asarray(pd.isna(labels)) if labels.dtype.kind in "Of" else np.zeros(len(labels), bool)
+    if labels.dtype.kind in "OU":
+        blank = [isinstance(label, str) and not label.strip() for label in labels]
+        missing = missing | np.array(blank, bool)
+    return missing
 
 
-def _refuse_missing(missing: npt.NDArray[np.bool_], source: str, what: str) -> None:
-    row = first(missing)
+def read_labels(values: Any, source: str, what: str = "label") -> npt.NDArray[Any]:
+    """Labels [n] as non-negative int64 numbers or as non-empty strings; `what` names them in messages."""
+    array = label_array(values, source, what)
+    row = first(is_missing(array))
     if row is not None:
         raise InputError(f"{source}: {what} in row {row} is missing; fill it in or remove that example.")
+    if array.dtype.kind == "O":
+        kind = str if len(array) and isinstance(array[0], str) else Real
+        row = first(np.array([not isinstance(value, kind) for value in array], bool))
+        if row is not None:
+            problem = f"{what} in row {row} has type {type(array[row]).__name__}"
+            raise InputError(f"{source}: {problem}; give only numbers or only strings.")
+        array = np.array(array.tolist(), dtype=str if kind is str else None)
+    if array.dtype.kind == "U":
+        return array
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{source}: {what}s have type {array.dtype}; give whole numbers or strings.")
+    if array.dtype.kind != "b":
+        row = first((array < 0) | (array >= 2**63) | (array != np.floor(array)))
+        if row is not None:
+            problem = f"{what} in row {row} is {array[row]}"
+            raise InputError(f"{source}: {problem}; number the classes from 0 to k-1.")
+    return array.astype(np.int64)
 
 
 def first(flags: npt.NDArray[np.bool_]) -> int | None:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from noiselimit.data.arrays import Inputs, as_array
 from noiselimit.data.cifar import (
     CIFAR10,
@@ -263,10 +261,7 @@ def _collect(pairs: Any) -> Examples:
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise InputError(f"{source}: item {row} is not a pair; return (input, label) from the Dataset.")
         inputs.append(as_array(item[0], source, f"the input of item {row}"))
-        if inputs[row].shape != inputs[0].shape:
-            shapes = f"{list(inputs[row].shape)}, item 0 has {list(inputs[0].shape)}"
-            raise InputError(f"{source}: the input of item {row} has shape {shapes}; make all shapes equal.")
         labels.append(item[1])
     if not inputs:
         raise InputError(f"{source}: the Dataset is empty; give at least one example of each class.")
-    return make_examples(np.stack(inputs), labels, source=source)
+    return make_examples(inputs, labels, source=source)

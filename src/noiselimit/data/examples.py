@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from noiselimit.data.arrays import (
     Inputs,
@@ -25,6 +24,8 @@ from noiselimit.data.arrays import (
     find_class_names,
     first,
     highest_value,
+    is_missing,
+    label_array,
     read_labels,
 )
 from noiselimit.data.tables import Table
@@ -257,18 +258,8 @@ def fill_labels(labels: Any, source: str) -> tuple[npt.NDArray[Any], Flags]:
 
     The result can be checked like labels without gaps; then `without_labels` restores the gaps.
     """
-    if isinstance(labels, list | tuple):  # NumPy would turn ["a", None, 3] into strings
-        labels = pd.Series(list(labels), dtype=object)
-    if isinstance(labels, pd.Series) and not isinstance(labels.dtype, np.dtype):
-        labels = labels.to_numpy(dtype=object)
-    found = as_array(labels, source, "labels")
-    missing = np.zeros(found.shape, bool)
-    if found.ndim != 1:  # reported when the labels are encoded
-        return found, missing
-    if found.dtype.kind in "Of":
-        missing = np.asarray(pd.isna(found))
-    if found.dtype.kind in "OU":
-        missing = missing | np.array([isinstance(label, str) and not label.strip() for label in found], bool)
+    found = label_array(labels, source)
+    missing = is_missing(found)
     if missing.all():
         raise InputError(f"{source}: all labels are missing; label examples of at least two classes.")
     if missing.any():
