@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-import tarfile
 from dataclasses import replace
 
 import pytest
@@ -16,7 +15,7 @@ CONTENT = b"what there is to fetch" * 99
 
 def published(*mirrors: str, most_bytes: int = 10**6) -> Published:
     digest = hashlib.sha256(CONTENT).hexdigest()
-    return Published("file.bin", digest, mirrors, most_bytes, "the data", "do it by hand.")
+    return Published("file.bin", digest, mirrors, most_bytes, "do it by hand.")
 
 
 @pytest.mark.parametrize("kind", [hashlib.md5, hashlib.sha256])
@@ -27,9 +26,9 @@ def test_a_whole_file_arrives(file_server, tmp_path, kind):
     download(replace(published(file_server.url), digest=digest), path, lambda *call: progress.append(call))
     assert path.read_bytes() == CONTENT
     assert progress[-1] == ("file.bin", len(CONTENT))
-    assert has_digest(path, digest, 10**6)
-    assert not has_digest(path, digest[::-1], 10**6)
-    assert not has_digest(tmp_path / "absent", digest, 10**6)
+    assert has_digest(path, digest)
+    assert not has_digest(path, digest[::-1])
+    assert not has_digest(tmp_path / "absent", digest)
 
 
 @pytest.mark.parametrize("served", [CONTENT[:-1], CONTENT + b"x", b""])
@@ -62,9 +61,9 @@ def test_an_endless_answer_is_cut(file_server, tmp_path):
 @pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"other"), gzip.compress(CONTENT)[:-9]])
 def test_damaged_compression(tmp_path, content):
     (tmp_path / "file.gz").write_bytes(content)
-    assert not has_digest(tmp_path / "file.gz", hashlib.sha256(CONTENT).hexdigest(), 10**6, unpacked=True)
+    assert not has_digest(tmp_path / "file.gz", hashlib.sha256(CONTENT).hexdigest(), unpacked=True)
     (tmp_path / "file.gz").write_bytes(gzip.compress(CONTENT))
-    assert has_digest(tmp_path / "file.gz", hashlib.sha256(CONTENT).hexdigest(), 10**6, unpacked=True)
+    assert has_digest(tmp_path / "file.gz", hashlib.sha256(CONTENT).hexdigest(), unpacked=True)
 
 
 def test_a_folder_that_cannot_be_written(file_server, tmp_path):
@@ -74,33 +73,19 @@ def test_a_folder_that_cannot_be_written(file_server, tmp_path):
         download(published(file_server.url), tmp_path / "file" / "file.bin")
 
 
-def link(kind: bytes) -> tarfile.TarInfo:
-    member = tarfile.TarInfo("a")
-    member.type, member.linkname = kind, "/etc/passwd"
-    return member
-
-
 def test_only_the_named_members_are_unpacked(tmp_path, tar_gz):
     archive = tar_gz({"../evil": b"e", "/evil": b"e", "in/a": b"A", "in/b": b"B", "a": b"no"})
-    extract(io.BytesIO(archive), {"in/a": tmp_path / "x" / "a"}, 9, "it")
+    extract(io.BytesIO(archive), {"in/a": tmp_path / "x" / "a"}, "it")
     assert (tmp_path / "x" / "a").read_bytes() == b"A"
     assert [path.name for path in tmp_path.rglob("*")] == ["x", "a"]
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
-def test_links_and_folders_are_not_files(tmp_path, tar_gz, kind):
-    with pytest.raises(InputError, match=r"^it "):
-        extract(io.BytesIO(tar_gz({"a": link(kind)})), {"a": tmp_path / "a"}, 9, "it")
-    assert not list(tmp_path.iterdir())
-
-
 def test_damaged_archives(tmp_path, tar_gz):
     for content in (
-        tar_gz({"a": b"more than nine"}),
         tar_gz({"b": b"B"}),
         tar_gz({"b": bytes(99999), "a": b"A"})[:-40],
         b"nothing",
     ):
         with pytest.raises(InputError, match=r"^it "):
-            extract(io.BytesIO(content), {"a": tmp_path / "a"}, 9, "it")
+            extract(io.BytesIO(content), {"a": tmp_path / "a"}, "it")
         assert not list(tmp_path.iterdir())

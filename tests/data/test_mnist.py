@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.datasets import load_digits
 
 from noiselimit.data import mnist as module
-from noiselimit.data.mnist import digits, download_mnist, mnist, read_idx, read_idx_folder
+from noiselimit.data.mnist import digits, download_mnist, read_idx, read_idx_folder
 from noiselimit.errors import InputError
 
 ARRAYS = st.sampled_from(["u1", "i1", "i2", "i4", "f4", "f8"]).flatmap(
@@ -165,7 +165,7 @@ def test_the_real_mnist():
     if not folder.is_dir():
         pytest.skip("MNIST is absent: set NOISELIMIT_DATA to the folder that has it")
     download_mnist(folder, mirrors=[])  # every file has its digest
-    data = mnist(folder)
+    data = read_idx_folder(folder)
     assert data.examples.inputs.shape == (60000, 1, 28, 28)
     assert data.examples.labels[:5].tolist() == [5, 0, 4, 1, 9]
     assert data.test is not None

@@ -24,7 +24,7 @@ from noiselimit.data.clothing1m import clothing1m, holds_clothing1m
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.image_folder import ENDINGS, has_class_folders, read_image_folder, read_new_pictures
-from noiselimit.data.mnist import digits, download_mnist, holds_idx, mnist, read_idx_folder
+from noiselimit.data.mnist import digits, download_mnist, holds_idx, read_idx_folder
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import PICTURES, TABLES, Reading
 from noiselimit.data.table_file import frame_data_set, is_table, read_table_file, read_table_inputs
@@ -60,7 +60,7 @@ DATA_SETS: dict[str, Callable[[], DataSet] | Folder] = {
     "digits": digits,
     "mnist": Folder(
         holds_idx,
-        lambda folder, reading: mnist(folder),
+        lambda folder, reading: read_idx_folder(folder, "mnist"),
         download=lambda folder, progress: download_mnist(folder, progress=progress),
     ),
     "cifar10": Folder(

@@ -55,8 +55,8 @@ class Cifar:
     """MD5 sums of the files in the binary version."""
 
 
-def _archive(name: str, title: str, md5: str) -> Published:
-    return Published(name, md5, MIRRORS, MOST_BYTES, title, HINT)
+def _archive(name: str, md5: str) -> Published:
+    return Published(name, md5, MIRRORS, MOST_BYTES, HINT)
 
 
 CIFAR10 = Cifar(
@@ -68,7 +68,7 @@ CIFAR10 = Cifar(
     1,
     "cifar-10-batches-py",
     "labels",
-    _archive("cifar-10-binary.tar.gz", "CIFAR-10", "c32a1d4ab5d03f1284b67883e8d87530"),
+    _archive("cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530"),
     {
         "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
         "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
@@ -87,7 +87,7 @@ CIFAR100 = Cifar(
     2,
     "cifar-100-python",
     "fine_labels",
-    _archive("cifar-100-binary.tar.gz", "CIFAR-100", "03b5dce01913d631647c71ecec9e9cb8"),
+    _archive("cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8"),
     {"train.bin": "6172c7755cfe09b2fe270c85cebc1b15", "test.bin": "4499cfba6c016c1be1438163640a0898"},
 )
 
@@ -114,11 +114,11 @@ def read_cifar(cifar: Cifar, folder: Path) -> DataSet:
 def download_cifar(cifar: Cifar, folder: Path, progress: Progress | None = None) -> None:
     """Download the binary version unless all of it, or the python version, is there."""
     place, binary = find_cifar(cifar, folder) or (folder / cifar.binary_folder, True)
-    if not binary or all(has_digest(place / name, md5, MOST_BYTES) for name, md5 in cifar.digests.items()):
+    if not binary or all(has_digest(place / name, md5) for name, md5 in cifar.digests.items()):
         return
     targets = {f"{cifar.binary_folder}/{name}": place / name for name in cifar.digests}
     with fetched(cifar.archive, progress) as content:
-        extract(content, targets, MOST_BYTES, cifar.archive.name)
+        extract(content, targets, cifar.archive.name)
 
 
 def _read_part(cifar: Cifar, place: Path, files: tuple[str, ...], binary: bool) -> Examples:
@@ -191,7 +191,7 @@ LABEL_SETS = {
     "rand3": "random_label3",
     "worst": "worse_label",
 }
-CONVERTED, OFFICIAL, SHUFFLED = "cifar10n.npz", "CIFAR-10_human.pt", "CIFAR-10_human_ordered.npy"
+CONVERTED, OFFICIAL = "cifar10n.npz", "CIFAR-10_human.pt"
 CIFAR10N_FILE = Published(
     OFFICIAL,
     # The authors publish no checksum; this is that of the file in the commit in the address.
@@ -200,7 +200,6 @@ CIFAR10N_FILE = Published(
         "https://raw.githubusercontent.com/UCSC-REAL/cifar-10-100n/49df7d8a69e355470c77c1c2f2424916325a394b/data/",
     ),
     8 * 2**20,
-    "CIFAR-10N",
     f"put {OFFICIAL} in a folder yourself and name it with --data-dir.",
 )
 
@@ -232,17 +231,15 @@ def read_cifar10n(folder: Path) -> DataSet:
 
 def download_cifar10n(folder: Path, progress: Progress | None = None) -> None:
     """Download the labels, and CIFAR-10 unless it is in the folder or beside it."""
-    path = _label_file(folder)
-    if path is None or path.name == SHUFFLED:
-        path = folder / OFFICIAL
-    if path.name == OFFICIAL and not has_digest(path, CIFAR10N_FILE.digest, CIFAR10N_FILE.most_bytes):
+    path = _label_file(folder) or folder / OFFICIAL
+    if path.name == OFFICIAL and not has_digest(path, CIFAR10N_FILE.digest):
         download(CIFAR10N_FILE, path, progress)
     download_cifar(CIFAR10, _cifar10_folder(folder) or folder, progress)
 
 
 def _label_file(folder: Path) -> Path | None:
     places = (folder, *(folder / name for name in CIFAR10N_FOLDERS))
-    paths = (place / name for name in (CONVERTED, OFFICIAL, SHUFFLED) for place in places)
+    paths = (place / name for name in (CONVERTED, OFFICIAL) for place in places)
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -255,9 +252,6 @@ def _cifar10_folder(folder: Path) -> Path | None:
 
 def _read_label_file(path: Path) -> Mapping[str, Any]:
     """The label arrays [50000] by the names that their authors use."""
-    if path.name == SHUFFLED:
-        order = "these labels are in the order of TensorFlow's copy of CIFAR-10"
-        raise InputError(f"{path}: {order}; take {OFFICIAL} from the same place instead.")
     labels = read_arrays(path) if path.name == CONVERTED else _read_official(path)
     for key in (CLEAN, *LABEL_SETS.values()):
         if not isinstance(labels.get(key), np.ndarray):

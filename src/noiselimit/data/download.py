@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
@@ -35,8 +35,6 @@ class Published:
     """Addresses of folders that have the file."""
     most_bytes: int
     """An answer with more bytes than this is not the file."""
-    belongs_to: str
-    """Name of the data set, for messages."""
     remedy: str
     """What to do if no mirror helps; the end of an error message."""
     unpacked: bool = False
@@ -64,7 +62,7 @@ def fetched(file: Published, progress: Progress | None = None) -> Iterator[Binar
             try:
                 _fetch(f"{mirror.rstrip('/')}/{file.name}", file, content, progress)
                 content.seek(0)
-                if _digest(content, file.digest, file.most_bytes, file.unpacked) == file.digest:
+                if _digest(content, file.digest, file.unpacked) == file.digest:
                     break
                 reason = f"{mirror} has another content"
             except DAMAGED as error:
@@ -75,11 +73,11 @@ def fetched(file: Published, progress: Progress | None = None) -> Iterator[Binar
         yield content
 
 
-def has_digest(path: Path, digest: str, most_bytes: int, *, unpacked: bool = False) -> bool:
+def has_digest(path: Path, digest: str, *, unpacked: bool = False) -> bool:
     """Whether the file exists and has the checksum."""
     try:
         with path.open("rb") as stream:
-            return _digest(stream, digest, most_bytes, unpacked) == digest
+            return _digest(stream, digest, unpacked) == digest
     except DAMAGED:
         return False
 
@@ -95,38 +93,29 @@ def _fetch(url: str, file: Published, content: BinaryIO, progress: Progress | No
             if progress:
                 progress(file.name, arrived)
             if arrived > file.most_bytes:
-                raise OSError(f"the answer is far larger than {file.belongs_to}")
+                raise OSError(f"the answer is larger than {file.most_bytes:,} bytes")
 
 
-def _digest(stream: BinaryIO, like: str, most_bytes: int, unpacked: bool) -> str:
-    """Checksum of the content, of which little more than `most_bytes` is read."""
-    digest = hashlib.md5(usedforsecurity=False) if len(like) == 32 else hashlib.sha256()
-    source = gzip.GzipFile(fileobj=stream) if unpacked else stream
-    for _ in range(most_bytes // PIECE + 1):
-        digest.update(source.read(PIECE))
-    return digest.hexdigest()
+def _digest(stream: BinaryIO, like: str, unpacked: bool) -> str:
+    """Checksum of the content, of the same kind as `like`."""
+    source: Any = gzip.GzipFile(fileobj=stream) if unpacked else stream
+    return hashlib.file_digest(source, "md5" if len(like) == 32 else "sha256").hexdigest()
 
 
-def extract(archive: BinaryIO, targets: Mapping[str, Path], most_bytes: int, source: str) -> None:
-    """Write the members of a .tar.gz that `targets` names to their paths, and ignore the others.
+def extract(archive: BinaryIO, targets: Mapping[str, Path], source: str) -> None:
+    """Write the members of a verified .tar.gz that `targets` names to their paths, and ignore the others.
 
-    No name in the archive decides where a file goes. `source` names the archive in error messages.
+    `source` names the archive in error messages.
     """
     missing = dict(targets)
     try:
         with tarfile.open(fileobj=archive, mode="r:gz") as members:
             for member in members:
-                if member.name in missing:
-                    _write(members, member, missing.pop(member.name), most_bytes)
+                content = members.extractfile(member) if member.isreg() and member.name in missing else None
+                if content is not None:
+                    with content, atomic_file(missing.pop(member.name)) as temporary:
+                        temporary.write_bytes(content.read())
     except (tarfile.TarError, *DAMAGED) as error:
         raise InputError(f"{source} cannot be unpacked ({error}); download it again.") from None
     if missing:
         raise InputError(f"{source} lacks {', '.join(missing)}; download it again.")
-
-
-def _write(members: tarfile.TarFile, member: tarfile.TarInfo, target: Path, most_bytes: int) -> None:
-    content = members.extractfile(member) if member.isreg() else None
-    if content is None or member.size > most_bytes:
-        raise tarfile.TarError(f"{member.name} is not a file of at most {most_bytes:,} bytes")
-    with content, atomic_file(target) as temporary, temporary.open("wb") as file:
-        shutil.copyfileobj(content, file)

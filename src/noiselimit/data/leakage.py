@@ -105,15 +105,10 @@ def _named(names: Sequence[str]) -> str:
 
 def by_option(names: Sequence[str]) -> str:
     """Remedy for the command line, to be typed as it is: `leave it out with --ignore id`."""
-    typed = shlex.quote(",".join(map(_cell, names)))
-    shown = f" {typed}" if len(names) <= MOST_NAMED and typed.isprintable() else ""
+    typed = shlex.quote(",".join(names))
+    plain = typed.isprintable() and not any(set(name) & set(',"') or name != name.strip() for name in names)
+    shown = f" {typed}" if len(names) <= MOST_NAMED and plain else ""
     return f"leave {'it' if len(names) == 1 else 'them'} out with --ignore{shown}"
-
-
-def _cell(name: str) -> str:
-    """As in a CSV file, so that a name may contain a comma."""
-    plain = not set(name) & set(',"') and name == name.strip()
-    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def by_drop(names: Sequence[str]) -> str:

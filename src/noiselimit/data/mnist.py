@@ -40,18 +40,13 @@ def digits() -> DataSet:
     return DataSet("digits", make_examples(bunch.images.astype(np.uint8), bunch.target, source="digits"))
 
 
-def mnist(folder: Path) -> DataSet:
-    """60,000 pictures [1, 28, 28] uint8 of handwritten digits, and 10,000 in the test part."""
-    return read_idx_folder(folder, "mnist")
-
-
 def download_mnist(folder: Path, mirrors: Sequence[str] = MIRRORS, progress: Progress | None = None) -> None:
     """Download the files that are missing or damaged, each from the first mirror that has it."""
     for (part, dimensions), digest in FILES.items():
         present = find_idx_file(folder, part, dimensions)
-        if present is None or not has_digest(present, digest, MOST_BYTES, unpacked=present.suffix == ".gz"):
+        if present is None or not has_digest(present, digest, unpacked=present.suffix == ".gz"):
             name = f"{part}-idx{dimensions}-ubyte.gz"
-            file = Published(name, digest, tuple(mirrors), MOST_BYTES, "MNIST", REMEDY, unpacked=True)
+            file = Published(name, digest, tuple(mirrors), MOST_BYTES, REMEDY, unpacked=True)
             download(file, folder / name, progress)
 
 
