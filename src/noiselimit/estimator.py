@@ -21,7 +21,6 @@ from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.backend import find_device
-from noiselimit.engine.block_data import evaluation_batch
 from noiselimit.errors import InputError, number
 from noiselimit.methods import get_method
 from noiselimit.randomness import Stream, permutation
@@ -281,10 +280,8 @@ def _probabilities(run: Run, inputs: npt.NDArray[np.generic]) -> Floats:
     # A user's own module may hold float32 constants that do not follow.
     dtype = torch.float32 if run.spec.names_code else torch.float64
     model = copy.deepcopy(run.model).to(dtype)
-    size = evaluation_batch(inputs.shape[1:])
-    found = []
     with torch.inference_mode():
-        for start in range(0, len(inputs), size):
-            piece = np.require(inputs[start : start + size], requirements="W")  # torch warns otherwise
-            found.append(model(run.data.standardised(piece).to(dtype))[0].to(torch.float64).softmax(-1))
+        found = [
+            model(batch.to(dtype))[0].to(torch.float64).softmax(-1) for batch in run.data.batches(inputs)
+        ]
     return np.asarray(torch.cat(found).numpy(), np.float64)

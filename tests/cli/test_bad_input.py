@@ -270,7 +270,6 @@ RUNS = [
     (run_value("spec.json", epochs=-1), ("show", "run"), "epochs"),
     (run_value("spec.json", network=["mlp"]), ("show", "run"), "run/spec.json"),
     (run_value("spec.json", noise={"block": 1}), ("show", "run"), "block"),
-    (run_value("metrics.json", best_epoch="<b>"), ("show", "run"), "run/metrics.json"),
     (cut("run/history.jsonl"), ("show", "run"), "run/history.jsonl"),
     (cut("run/data.json"), ("show", "run"), "run/data.json"),
     (run_value("data.json", std=[1e300] * 5), ("show", "run"), "run/data.json"),

@@ -102,12 +102,9 @@ def test_a_damaged_file_is_named(copy: Path, name: str, damage: str) -> None:
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("metrics.json", {"versions": None}),
-        ("metrics.json", {"gap_auc": "x"}),
-        ("metrics.json", {"best_epoch": 4}),
+        ("metrics.json", {"last_epoch": 4}),
         ("data.json", {"mean": [0.0]}),
         ("data.json", {"highest": "x"}),
-        ("data.json", {"resize": -1}),
         ("data.json", {"class_names": ["a"]}),
         ("data.json", {"table": [{"name": "a"}]}),
         ("data.json", {"table": "x"}),
@@ -115,14 +112,7 @@ def test_a_damaged_file_is_named(copy: Path, name: str, damage: str) -> None:
 )
 def test_altered_values_are_noticed(copy: Path, name: str, values: dict[str, object]) -> None:
     change(copy / name, **values)
-    with pytest.raises(InputError, match=name.replace(".", r"\.")):
-        load_run(copy)
-
-
-def test_a_history_without_its_last_epoch_is_noticed(copy: Path) -> None:
-    lines = (copy / "history.jsonl").read_text().splitlines(keepends=True)
-    (copy / "history.jsonl").write_text("".join(lines[:-1]))
-    with pytest.raises(InputError, match=r"history\.jsonl"):
+    with pytest.raises(InputError, match="altered"):
         load_run(copy)
 
 

@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import safetensors
 import safetensors.numpy
@@ -29,28 +29,18 @@ from noiselimit.runs.run import Averaged, DataInfo, Run, RunContents, Weights
 from noiselimit.runs.spec import RunSpec
 
 AVERAGED = "averaged.safetensors"
-COUNTS = ("best_epoch", "last_epoch", "train_examples", "validation_examples", "test_examples")
-ACCURACIES = ("validation_accuracy", "validation_loss", "test_accuracy", "last_test_accuracy")
-OTHERS = ("memorised_wrong_labels", "gap_auc", "wrong_labels", "cohort_seconds")
-METRICS: dict[str, Any] = {
-    **dict.fromkeys(COUNTS, int),
-    **dict.fromkeys((*ACCURACIES, *OTHERS), int | float | None),
-    "status": str,
-    "failure": str | None,
-    "device": str,
-    "versions": dict,
+METRICS = {
+    *("best_epoch", "last_epoch", "train_examples", "validation_examples", "test_examples"),
+    *("validation_accuracy", "validation_loss", "test_accuracy", "last_test_accuracy"),
+    *("memorised_wrong_labels", "gap_auc", "wrong_labels", "cohort_seconds"),
+    *("status", "failure", "device", "versions"),
 }
-"""Metrics that every run has."""
-LATER_METRICS = ("last_gap_auc", "memorised_bits", "noise_entropy", "capacity_bits")
-"""Metrics that older runs lack."""
-LABELS = ["given_label", "clean_label", "predicted_label", "suggested_label"]
-SCORES = ["predicted_probability", "gap", "label_quality", "suggested_probability"]
-PARTS = ("train", "validation", "test")
-BAD_CONTENT = (
-    *(OSError, safetensors.SafetensorError, RuntimeError, ArithmeticError),
-    *(KeyError, ValueError, TypeError, AttributeError),
-)
-"""What parsing a damaged or altered file may raise."""
+"""Metrics that every run has; docs/run-folder.md lists more that older runs lack."""
+COLUMNS = {
+    *("index", "part", "given_label", "clean_label", "predicted_label", "suggested_label"),
+    *("predicted_probability", "gap", "label_quality", "suggested_probability"),
+}
+"""Columns that the outputs of every run have."""
 
 
 def write_run(run: Run, out: Path) -> Run:
@@ -108,24 +98,47 @@ def load_run(
     Run
     """
     folder = Path(path)
-    if not folder.is_dir():
-        raise InputError(f"there is no run folder {folder}: give a folder that 'noiselimit train' wrote.")
-    spec = RunSpec.from_json(_read_object(folder / "spec.json"), str(folder / "spec.json"))
-    metrics = _read_object(folder / "metrics.json")
-    if not _are_metrics(metrics, spec):
-        raise _damaged(folder / "metrics.json")
-    history = _read_history(folder / "history.jsonl", metrics["last_epoch"])
-    for name in ("weights.safetensors", "outputs.parquet"):
-        if metrics["best_epoch"] and not (folder / name).is_file():
-            raise _damaged(folder / name)
-    try:
-        data = DataInfo.from_json(_read_object(folder / "data.json"))
-    except InputError:
-        raise
-    except BAD_CONTENT:
-        raise _damaged(folder / "data.json") from None
+    if not (folder / "spec.json").exists():
+        raise InputError(f"{folder} is not a run folder: it has no spec.json; give one that train wrote.")
+    spec = RunSpec.from_json(_read_json(folder / "spec.json"), str(folder / "spec.json"))
+    metrics = _read_json(folder / "metrics.json", METRICS)
+    with _reading(folder / "history.jsonl") as file:
+        history = [finite_json(line) for line in read_small_text(file).splitlines()]
+        if [line["epoch"] for line in history] != list(range(1, metrics["last_epoch"] + 1)):
+            raise ValueError("epochs are missing")
+    for name in ("weights.safetensors", "outputs.parquet") if metrics["best_epoch"] else ():
+        with _reading(folder / name) as file:
+            require_regular(file)
+    data = _read_json(folder / "data.json")
+    with _reading(folder / "data.json"):
+        info = DataInfo.from_json(data)
     factories = _factories(spec, factory, folder)
-    return Run(spec, data, history, metrics, path=folder, trusted=trusted, factories=factories)
+    return Run(spec, info, history, metrics, path=folder, trusted=trusted, factories=factories)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    """Turn what a missing, damaged or altered file raises into one sentence."""
+    try:
+        yield path
+    except PermissionError:
+        raise
+    except (
+        *(OSError, safetensors.SafetensorError, RuntimeError, ArithmeticError),
+        *(LookupError, ValueError, TypeError, AttributeError),
+    ):
+        raise InputError(
+            f"{path} is missing, damaged or altered: delete its folder and train the run again."
+        ) from None
+
+
+def _read_json(path: Path, names: Set[str] = frozenset()) -> dict[str, Any]:
+    """Read a JSON object that has at least these names."""
+    with _reading(path):
+        value = dict(finite_json(read_small_text(path)))
+        if not value.keys() >= names:
+            raise ValueError("values are missing")
+    return value
 
 
 def _factories(spec: RunSpec, given: Any, folder: Path) -> dict[str, Callable[..., Any]]:
@@ -143,117 +156,35 @@ def _factories(spec: RunSpec, given: Any, folder: Path) -> dict[str, Callable[..
     return dict.fromkeys(paths, given)
 
 
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        value = finite_json(read_small_text(path))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path.parent} is not a run folder: it has no {path.name}; "
-            "give a folder that 'noiselimit train' wrote."
-        ) from None
-    except BAD_CONTENT as error:
-        raise _damaged(path, error) from None
-    if not isinstance(value, dict):
-        raise _damaged(path)
-    return value
-
-
-def _are_metrics(metrics: Mapping[str, Any], spec: RunSpec) -> bool:
-    """Whether everything that reports and tables read is there and has its type."""
-    return (
-        metrics.keys() >= METRICS.keys()
-        and all(isinstance(metrics[name], kind) for name, kind in METRICS.items())
-        and all(isinstance(metrics.get(name), int | float | None) for name in LATER_METRICS)
-        and 0 <= metrics["best_epoch"] <= metrics["last_epoch"]
-        and metrics.get("noise_entropy_source") in (None, "noise", "predictor")
-        and (metrics.get("noise_entropy") is None or metrics.get("noise_entropy_source") is not None)
-        and (metrics.get("capacity_bits") is None or "sigma" in spec.hyper)
-    )
-
-
-def _read_history(path: Path, epochs: int) -> list[dict[str, Any]]:
-    try:
-        history = [finite_json(line) for line in read_small_text(path).splitlines()]
-        valid = all(isinstance(value, int | float | None) for line in history for value in line.values())
-        if not valid or [line["epoch"] for line in history] != list(range(1, epochs + 1)):
-            raise ValueError("epochs are missing, or values are not numbers")
-    except BAD_CONTENT as error:
-        raise _damaged(path, error) from None
-    return history
-
-
 def read_weights(folder: Path) -> Weights:
     """Read the best-epoch weights of a run."""
-    path = folder / "weights.safetensors"
-    networks: dict[str, dict[str, Any]] = {"classifier": {}, "predictor": {}}
-    try:
-        require_regular(path)
+    networks: dict[str, dict[str, Tensor]] = {"classifier": {}, "predictor": {}}
+    with _reading(folder / "weights.safetensors") as path:
         for name, tensor in safetensors.torch.load_file(path).items():
             network, _, rest = name.partition(".")
             if not tensor.isfinite().all():
                 raise ValueError("a weight is not finite")
             networks[network][rest] = tensor
-    except BAD_CONTENT as error:
-        raise _damaged(path, error) from None
     return Weights(networks["classifier"], networks["predictor"] or None)
 
 
-def read_outputs(folder: Path, classes: int) -> pd.DataFrame:
+def read_outputs(folder: Path) -> pd.DataFrame:
     """Read the per-example outputs of a run."""
-    path = folder / "outputs.parquet"
-    try:
-        content = read_parquet(path)
-        frame: pd.DataFrame = content.drop_columns(["clean_label"]).to_pandas(ignore_metadata=True)
-        clean = pd.array(content["clean_label"].to_pandas(), dtype="Int64")
-        frame.insert(content.column_names.index("clean_label"), "clean_label", clean)
-        index, labels = (
-            frame["index"].to_numpy(np.int64),
-            frame[LABELS].astype("Int64").fillna(-1).to_numpy(np.int64),
-        )
-        if not (
-            set(frame.columns) - {"name"} == {"index", "part", *LABELS, *SCORES}
-            and len(index)
-            and (np.diff(index, prepend=-1) > 0).all()
-            and labels.min() >= -1
-            and labels.max() < classes
-            and np.isfinite(frame[SCORES].to_numpy(np.float64)).all()
-            and frame["part"].isin(PARTS).all()
-        ):
-            raise ValueError("not the outputs of a run")
-    except BAD_CONTENT as error:
-        raise _damaged(path, error) from None
+    with _reading(folder / "outputs.parquet") as path:
+        frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
+        frame["clean_label"] = frame["clean_label"].astype("Int64")
+        if not set(frame.columns) >= COLUMNS:
+            raise ValueError("columns are missing")
     return frame
 
 
 def read_averaged(folder: Path) -> Averaged | None:
     """Read the averaged probabilities of a run; None if it has none."""
-    path = folder / AVERAGED
-    if not path.exists():
+    if not (folder / AVERAGED).exists():
         return None
-    try:
-        require_regular(path)
+    with _reading(folder / AVERAGED) as path:
         arrays = safetensors.numpy.load_file(path)
-        averaged = Averaged(arrays["index"], arrays["classifier"], arrays.get("predictor"))
-        tables = [table for table in (averaged.classifier, averaged.predictor) if table is not None]
-        if averaged.index.dtype != np.int64 or (np.diff(averaged.index, prepend=-1) <= 0).any():
-            raise ValueError("positions are not ascending")
-        for table in tables:
-            rows, _ = table.shape
-            same = table.shape == tables[0].shape and rows == len(averaged.index)
-            if not same or table.dtype != np.float32 or not np.isfinite(table).all():
-                raise ValueError("not a table of probabilities")
-    except BAD_CONTENT as error:
-        raise _damaged(path, error) from None
-    return averaged
-
-
-def _damaged(path: Path, error: Exception | None = None) -> InputError:
-    if isinstance(error, PermissionError):
-        return InputError(f"{path} cannot be read (permission denied): ask its owner for access.")
-    return InputError(
-        f"{path} cannot be read: it is missing, damaged or altered, so delete the folder and "
-        "train the run again."
-    )
+        return Averaged(arrays["index"], arrays["classifier"], arrays.get("predictor"))
 
 
 def export_classifier(run: Run, path: Path) -> None:

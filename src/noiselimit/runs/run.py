@@ -2,7 +2,7 @@
 
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from noiselimit.data.arrays import Inputs, LazyInputs, canonical_inputs, highest_value
 from noiselimit.data.tables import Table
-from noiselimit.engine.block_data import evaluation_batch
+from noiselimit.engine.block_data import EVALUATION_BATCH, evaluation_batch
 from noiselimit.engine.network_stack import State
 from noiselimit.errors import InputError
 from noiselimit.networks import Role
@@ -56,27 +56,18 @@ class DataInfo:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """The inverse of `to_json`; a KeyError, TypeError or ValueError if the values were altered."""
-        info = cls(
-            name=str(value["name"]),
-            class_names=tuple(value["class_names"]),
-            input_shape=tuple(int(side) for side in value["input_shape"]),
-            mean=tuple(float(number) for number in value["mean"]),
-            std=tuple(float(number) for number in value["std"]),
-            highest=float(value["highest"]),
-            table=Table.from_json(value["table"]) if "table" in value else None,
-            notes=tuple(str(note) for note in value.get("notes", ())),
-            resize=int(value["resize"]) if "resize" in value else None,
-        )
+        known: dict[str, Any] = {name: value[name] for name in cls.__dataclass_fields__ if name in value}
+        if "table" in known:
+            known["table"] = Table.from_json(known["table"])
+        known |= {name: tuple(each) for name, each in known.items() if isinstance(each, list)}
+        info = cls(**known)
         features = info.table.features if info.table else info.input_shape[0]
         if not (
-            all(isinstance(name, str) and name for name in info.class_names)
-            and len(set(info.class_names)) == len(info.class_names) >= 2
-            and len(info.input_shape) in (1, 3)
-            and min(info.input_shape) >= 1
+            len(info.class_names) >= 2
+            and all(isinstance(name, str) for name in info.class_names)
             and len(info.mean) == len(info.std) == info.input_shape[0] == features
             and all(0 < std < FLOAT32 for std in info.std)
             and all(abs(number) < FLOAT32 for number in (*info.mean, info.highest))
-            and (info.resize is None or info.resize >= max(info.input_shape[1:], default=0))
         ):
             raise ValueError("impossible classes, inputs or scale")
         return info
@@ -85,7 +76,14 @@ class DataInfo:
         """float32 [n, ...]: canonical inputs as the networks saw them in training."""
         shape = (-1, 1, 1) if len(self.input_shape) == 3 else (-1,)
         mean, std = (torch.tensor(values).view(shape) for values in (self.mean, self.std))
-        return (torch.from_numpy(np.ascontiguousarray(inputs)).to(torch.float32) - mean) / std
+        writable = np.require(inputs, requirements=["C", "W"])  # torch warns otherwise
+        return (torch.from_numpy(writable).to(torch.float32) - mean) / std
+
+    def batches(self, inputs: Inputs, most: int = EVALUATION_BATCH) -> Iterator[Tensor]:
+        """Standardised inputs, some at a time: they need not fit in memory."""
+        size = evaluation_batch(inputs.shape[1:], most)
+        for start in range(0, len(inputs), size):
+            yield self.standardised(inputs[start : start + size])
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +168,7 @@ class Run:
         """Labels, gap and suggestion for every example of the run."""
         from noiselimit.runs.folder import read_outputs
 
-        classes = len(self.data.class_names)
-        return self.in_memory.outputs if self.in_memory else read_outputs(self._folder(), classes)
+        return self.in_memory.outputs if self.in_memory else read_outputs(self._folder())
 
     @property  # not cached, because it is large
     def averaged(self) -> Averaged | None:
@@ -215,11 +212,6 @@ class Run:
             )
         shape, classes = self.data.input_shape, len(self.data.class_names)
         try:
-            if not paths:  # compare sizes before memory is allocated
-                with torch.device("meta"):
-                    expected = network.build(shape, classes).state_dict()
-                if {k: v.shape for k, v in expected.items()} != {k: v.shape for k, v in state.items()}:
-                    raise ValueError("other weights")
             with override_factories(self.factories):
                 module = network.build(shape, classes)
             module.load_state_dict(dict(state))
@@ -227,8 +219,7 @@ class Run:
             raise
         except (RuntimeError, TypeError, ValueError, IndexError, OverflowError):
             raise InputError(
-                f"the weights in {self.path or 'memory'} do not fit network '{network.name}': the folder was "
-                "altered, so train the run again."
+                f"the weights of run {self.path} do not fit network '{network.name}': train it again."
             ) from None
         return module.eval()
 
@@ -258,10 +249,8 @@ class Run:
                     f"inputs go up to {highest:g}, but the run was trained on values up to "
                     f"{self.data.highest:g}: scale them alike."
                 )
-        size = evaluation_batch(ready.shape[1:], batch_size)
-        pieces = (ready[i : i + size] for i in range(0, len(ready), size))  # lazy: decoded one at a time
         with torch.inference_mode():
-            found = [self.model(self.data.standardised(piece))[0].softmax(-1) for piece in pieces]
+            found = [self.model(batch)[0].softmax(-1) for batch in self.data.batches(ready, batch_size)]
         return np.asarray(torch.cat(found).numpy(), np.float32)
 
     def _canonical(self, inputs: Any) -> Inputs:
@@ -303,7 +292,7 @@ def mean_probabilities(runs: Sequence[Run], inputs: Inputs, device: torch.device
     size = evaluation_batch(inputs.shape[1:])
     with torch.inference_mode():
         for start in range(0, len(inputs), size):
-            piece = np.require(inputs[start : start + size], requirements="W")  # torch warns otherwise
+            piece = inputs[start : start + size]  # lazy inputs are decoded once for all networks
             for run, network in networks:
                 logits = network(run.data.standardised(piece).to(device))[0].to(torch.float32)
                 mean[start : start + size] += logits.softmax(-1).cpu().numpy() / len(networks)
