@@ -28,8 +28,8 @@ def test_the_second_half_begins_in_the_middle(epochs: int, first: int) -> None:
 def test_means_of_what_was_added_in_the_second_half(seed: int) -> None:
     """Two rows, the first with a predictor; positions may occur twice in a step."""
     specs = [RunSpec("limit-l", epochs=4), RunSpec("ce", epochs=2)]
-    averages = Averages.zeros(2, 1, trained=3, validated=2, classes=2, device=torch.device("cpu"))
-    tables = (averages.classifier, averages.predictor, averages.times, averages.active)
+    tables = [torch.zeros(shape) for shape in ((2, 5, 2), (1, 5, 2), (2, 5), (2,))]
+    averages = Averages(*tables, trained=3)
     addresses = [table.data_ptr() for table in tables]
     generator = np.random.default_rng(seed)
     added: dict[tuple[str, int, int], list[torch.Tensor]] = {}

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from noiselimit.data.examples import DataSet
 from noiselimit.draws import SAMPLERS
-from noiselimit.engine.augmentation import AUGMENTATIONS
 from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
 from noiselimit.errors import InputError
 from noiselimit.methods import METHODS
@@ -158,7 +157,6 @@ def test_names_are_those_of_the_engine() -> None:
     tables = {
         "optimiser": OPTIMISERS,
         "schedule": SCHEDULES,
-        "augmentation": AUGMENTATIONS,
         "sampler": SAMPLERS,
     }
     for name, table in tables.items():

@@ -4,7 +4,7 @@ Views are drawn for each position in the epoch's order from the run's own random
 same pictures alone and in a cohort, in memory and streamed.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,24 +14,7 @@ from noiselimit.data.arrays import PADDING, View
 from noiselimit.draws import words_at
 
 
-@dataclass(frozen=True)
-class Augmentation:
-    """What training does to a picture: mirror it, move it by up to `PADDING` pixels."""
-
-    flip: bool = False
-    crop: bool = False
-
-
-AUGMENTATIONS = {
-    "none": Augmentation(),
-    "flip": Augmentation(flip=True),
-    "crop": Augmentation(crop=True),
-    "flip-crop": Augmentation(flip=True, crop=True),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Views:
+class Views(NamedTuple):
     """`noiselimit.data.arrays.View` for [K, B] pictures."""
 
     flip: Tensor  # bool
@@ -40,32 +23,34 @@ class Views:
 
     def between(self, start: int, stop: int) -> "Views":
         """The columns start … stop."""
-        return Views(self.flip[:, start:stop], self.down[:, start:stop], self.across[:, start:stop])
+        return Views(*(values[:, start:stop] for values in self))
 
     def at(self, positions: Tensor) -> "Views":
         """The columns at positions [B]."""
-        return Views(*(values.index_select(1, positions) for values in (self.flip, self.down, self.across)))
+        return Views(*(values.index_select(1, positions) for values in self))
 
     def copy_(self, other: "Views") -> None:
         """Copy the other's values into these tensors."""
-        self.flip.copy_(other.flip)
-        self.down.copy_(other.down)
-        self.across.copy_(other.across)
+        for own, values in zip(self, other, strict=True):
+            own.copy_(values)
 
     def of_row(self, row: int) -> list[View]:
         """One row as a list of `View`."""
-        columns = (values[row].tolist() for values in (self.flip, self.down, self.across))
-        return [View(*values) for values in zip(*columns, strict=True)]
+        return [View(*values) for values in zip(*(each[row].tolist() for each in self), strict=True)]
 
 
-def draw_views(augmentation: Augmentation, keys: Tensor, epoch: Tensor, positions: Tensor) -> Views:
-    """Draw views for positions [K, B] of the epoch's order, from the keys [K] of the rows."""
+def draw_views(augmentation: str, keys: Tensor, epoch: Tensor, positions: Tensor) -> Views:
+    """Draw views for positions [K, B] of the epoch's order, from the keys [K] of the rows.
+
+    `augmentation`: 'none', 'flip' (mirror), 'crop' (move by up to `PADDING` pixels) or 'flip-crop'.
+    """
     words = words_at(keys, epoch, positions)
+    flip, crop = "flip" in augmentation, "crop" in augmentation
     middle = torch.full(positions.shape, 0.5, device=positions.device)
     return Views(
-        flip=(words & 1).bool() if augmentation.flip else torch.zeros_like(positions, dtype=torch.bool),
-        down=_fraction(words, 8) if augmentation.crop else middle,
-        across=_fraction(words, 32) if augmentation.crop else middle,
+        flip=(words & 1).bool() if flip else torch.zeros_like(positions, dtype=torch.bool),
+        down=_fraction(words, 8) if crop else middle,
+        across=_fraction(words, 32) if crop else middle,
     )
 
 
@@ -78,7 +63,7 @@ def cut(pictures: Tensor, views: Views) -> Tensor:
     """Pad, crop and mirror pictures [K, B, C, H, W]; the shape stays."""
     rows, batch, _, height, width = pictures.shape
     padded = pad(pictures.flatten(0, 1), (PADDING,) * 4)  # [K·B, C, H + 8, W + 8]
-    flip, down, across = (values.flatten()[:, None] for values in (views.flip, views.down, views.across))
+    flip, down, across = (values.flatten()[:, None] for values in views)
     places = 2 * PADDING + 1
     y = torch.arange(height, device=pictures.device) + (down * places).long()
     x = torch.arange(width, device=pictures.device).expand(rows * batch, -1)

@@ -104,9 +104,8 @@ class BlockData:
         if self.kernels and part.inputs.dim() == 4:
             from noiselimit.engine.kernels.pictures import make_pictures
 
-            drawn = None if views is None else (views.flip, views.down, views.across)
             mean, std = self.mean.flatten(1), self.std.flatten(1)
-            made = make_pictures(part.inputs, chosen, mean, std, self.dtype, drawn, PADDING)
+            made = make_pictures(part.inputs, chosen, mean, std, self.dtype, views, PADDING)
             return _batch(part, made, positions)
         inputs = part.inputs[chosen]
         return _batch(part, self._standardised(inputs if views is None else cut(inputs, views)), positions)

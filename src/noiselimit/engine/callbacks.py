@@ -68,20 +68,6 @@ class Averages:
     active: Tensor  # float32 [K]: 1 in rows whose second half has begun, else 0
     trained: int  # m
 
-    @classmethod
-    def zeros(
-        cls, rows: int, predictors: int, trained: int, validated: int, classes: int, device: torch.device
-    ) -> "Averages":
-        """Empty sums."""
-        examples = trained + validated
-        return cls(
-            classifier=torch.zeros(rows, examples, classes, device=device),
-            predictor=torch.zeros(predictors, examples, classes, device=device),
-            times=torch.zeros(rows, examples, device=device),
-            active=torch.zeros(rows, device=device),
-            trained=trained,
-        )
-
     def on_epoch_start(self, epoch: int, specs: Sequence[RunSpec]) -> None:
         self.active.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
 
@@ -150,4 +136,11 @@ def make_averages(
     specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
 ) -> Averages:
     """Make the averages of a block; a `MakeCallback`."""
-    return Averages.zeros(len(specs), predictors, len(data.train), len(data.validation), classes, device)
+    rows, examples = len(specs), len(data.train) + len(data.validation)
+    return Averages(
+        classifier=torch.zeros(rows, examples, classes, device=device),
+        predictor=torch.zeros(predictors, examples, classes, device=device),
+        times=torch.zeros(rows, examples, device=device),
+        active=torch.zeros(rows, device=device),
+        trained=len(data.train),
+    )

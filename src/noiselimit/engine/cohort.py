@@ -1,9 +1,9 @@
 """Training a cohort of runs: as one block on a GPU, as one block per core on a CPU."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import torch
@@ -114,7 +114,8 @@ class CohortTrainer:
         one_block = self._streamed or self.device.type == "cuda"
         blocks = 1 if one_block else max(1, self.threads // self.threads_per_block)
         shares = plan_blocks(self.specs, blocks, self._saved_epochs(range(len(self.specs))))
-        with _restored_threads(), ThreadPoolExecutor(len(shares)) as pool:
+        with ExitStack() as stack, ThreadPoolExecutor(len(shares)) as pool:
+            stack.callback(torch.set_num_threads, torch.get_num_threads())
             futures = [pool.submit(self._train_share, share) for share in shares]
             try:
                 for future in futures:
@@ -208,13 +209,3 @@ class CohortTrainer:
             with self._lock:
                 self.on_result(replace(result, row=row))
                 self._finished.add(row)
-
-
-@contextmanager
-def _restored_threads() -> Iterator[None]:
-    """Give the caller's number of torch threads back afterwards."""
-    before = torch.get_num_threads()
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from noiselimit.draws import DRAWS, SAMPLERS, stream_keys
-from noiselimit.engine.augmentation import AUGMENTATIONS, Views, draw_views
+from noiselimit.engine.augmentation import Views, draw_views
 from noiselimit.engine.block_data import InputBatch, Part
 from noiselimit.engine.metrics import EpochTotals
 from noiselimit.engine.optimisers import SCHEDULES, Rates
@@ -79,8 +79,7 @@ class Epoch:
         self.order.copy_(SAMPLERS[specs[0].sampler](self.order_keys, now, part.labels))
         if self.views is not None:
             places = torch.arange(self.order.shape[1], device=self.order.device).expand_as(self.order)
-            augmentation = AUGMENTATIONS[specs[0].augmentation]
-            self.views.copy_(draw_views(augmentation, self.augmentation_keys, now, places))
+            self.views.copy_(draw_views(specs[0].augmentation, self.augmentation_keys, now, places))
         for rate, values in (
             (self.rates.learning_rate, [learning_rate(spec, epoch) for spec in specs]),
             (self.rates.weight_decay, [spec.weight_decay for spec in specs]),

@@ -1,7 +1,8 @@
 """Layers that replace those of a network: for bfloat16, for stacked rows, and for our kernels.
 
 Each holds the parameters of the layer it replaces under the same names. `Following…` layers compute in the
-type of their input, `Stacked…` layers compute K rows at once, `Fused…` layers use our kernels.
+type of their input, `Stacked…` layers compute K rows at once, `Fused…` layers use our kernels. Only layers of
+built-in networks are replaced: their convolutions are square and have no bias, groups or dilation.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,8 +73,6 @@ class FollowingConv2d(nn.Module):
 
     def __init__(self, layer: nn.Conv2d) -> None:
         super().__init__()
-        assert layer.bias is None
-        assert layer.groups == 1
         self.weight = layer.weight
         self.stride, self.padding = layer.stride, layer.padding
 
@@ -141,13 +140,6 @@ class StackedLinear(nn.Module):
         return torch.baddbmm(self.bias.to(x.dtype).unsqueeze(1), x, weight)
 
 
-def check_plain(layer: nn.Conv2d) -> None:
-    """Raise `ValueError` for a convolution that cannot be stacked."""
-    plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
-    if not plain or layer.bias is not None or isinstance(layer.padding, str):
-        raise ValueError("only plain convolutions without bias and with numeric padding can be stacked")
-
-
 class StackedConv2d(nn.Module):
     """[K, B, inputs, H, W] → [K, B, outputs, H', W'] as one batched product of patches.
 
@@ -156,7 +148,6 @@ class StackedConv2d(nn.Module):
 
     def __init__(self, layer: nn.Conv2d) -> None:
         super().__init__()
-        check_plain(layer)
         self.weight = layer.weight
         self.kernel, self.stride, self.padding = layer.kernel_size, layer.stride, layer.padding
 
@@ -214,9 +205,6 @@ class FusedConvolutions(nn.Module):
         super().__init__()
         for name, layer in sequence.named_children():
             self.add_module(name, layer)
-        for layer in sequence:
-            if isinstance(layer, nn.Conv2d):
-                check_plain(layer)
 
     def forward(self, x: Tensor) -> Tensor:
         from noiselimit.engine.kernels.convolution import convolve, convolve_with_statistics
@@ -239,12 +227,5 @@ def is_fusible(module: nn.Module) -> bool:
     """Whether `FusedConvolutions` can replace the module."""
     if type(module) is not nn.Sequential or len(module) < 4 or type(module[-1]) is not nn.Flatten:
         return False
-    layers = list(module)[:-1]
-    kinds = [type(layer) for layer in layers]
-    if kinds != [nn.Conv2d, nn.BatchNorm2d, nn.ReLU] * (len(kinds) // 3):
-        return False
-    return all(
-        len(set(layer.stride)) == 1 and len(set(layer.padding)) == 1
-        for layer in layers
-        if isinstance(layer, nn.Conv2d)
-    )
+    kinds = [type(layer) for layer in module][:-1]
+    return kinds == [nn.Conv2d, nn.BatchNorm2d, nn.ReLU] * (len(kinds) // 3)

@@ -76,12 +76,11 @@ def run(case: Case, dtype: torch.dtype | None = None, *, training: bool, relu: b
 
 
 expected = partial(run, dtype=torch.float64)
-computed = run
 
 
 def check(case: Case, *, training: bool = True, relu: bool = True) -> None:
     wanted = expected(case, training=training, relu=relu)
-    got = computed(case, training=training, relu=relu)
+    got = run(case, training=training, relu=relu)
     assert got.keys() == wanted.keys()
     for name, value in got.items():
         assert value.dtype == (case.x.dtype if name in ("out", "x", "shortcut") else torch.float32), name
@@ -166,7 +165,7 @@ def test_a_small_deviation_from_a_large_mean(device: torch.device) -> None:
     # 4096 ± 1/8 in steps of 2⁻¹¹, what float32 can hold. E[x²] − mean² would be off by many variances; the
     # mean itself is good to a step or two, a hundredth of the deviation or less.
     case.x = 4096 + (case.x * 80).round() / 2048
-    got, wanted = (function(case, training=True, relu=False) for function in (computed, expected))
+    got, wanted = (function(case, training=True, relu=False) for function in (run, expected))
     assert (case.x.var(1) < 0.1).all()
     torch.testing.assert_close(got["running_var"].double(), wanted["running_var"], rtol=1e-4, atol=0.0)
     for name in ("out", "x", "weight", "bias"):
@@ -182,24 +181,16 @@ def test_rows_of_larger_vectors_and_a_scattered_gradient(device: torch.device) -
     case.running_mean, case.running_var = statistics[:, :12], statistics[:, 12:]
     case.g = case.g.mT.contiguous().mT
     check(case)
-    normalise(
-        case.x,
-        case.weight,
-        case.bias,
-        case.running_mean,
-        case.running_var,
-        eps=EPS,
-        momentum=1.0,
-        training=True,
-    )
+    running = case.running_mean, case.running_var
+    normalise(case.x, case.weight, case.bias, *running, eps=EPS, momentum=1.0, training=True)
     torch.testing.assert_close(statistics, torch.cat([case.x.mean(1), case.x.var(1)], 1))
 
 
 def test_rows_are_independent_and_nan_stays_nan(device: torch.device) -> None:
     case = make(device, 3, 90, 20, shortcut=True)
-    before = computed(case, training=True, relu=True)
+    before = run(case, training=True, relu=True)
     case.x[1] = torch.nan
-    after = computed(case, training=True, relu=True)
+    after = run(case, training=True, relu=True)
     assert after["out"][1].isnan().all()
     for name, value in before.items():
         assert torch.equal(value[0], after[name][0]), name
