@@ -154,16 +154,6 @@ def test_the_mnist_network_is_the_papers() -> None:
     assert sum(parameter.numel() for parameter in module.parameters()) == convolutions + norms + dense
 
 
-@pytest.mark.parametrize(("name", "widths"), [("mlp", [256] * 2), ("mlp-4x512", [512] * 4), ("linear", [])])
-def test_fully_connected_networks(name: str, widths: list[int]) -> None:
-    module = NETWORKS[name].build((2, 3), 10, 0.2)
-    kinds = [type(layer) for layer in module.modules() if not list(layer.children())]
-    assert [layer.out_features for layer in module.modules() if isinstance(layer, nn.Linear)] == [*widths, 10]
-    assert kinds.count(nn.BatchNorm1d) == (2 if name == "mlp" else 0)
-    assert kinds.count(nn.ReLU) == len(widths)
-    assert kinds.count(Dropout) == max(1, len(widths))
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_auto_always_fits(shape: tuple[int, ...]) -> None:
     get_network(fitting_network(shape)).check(shape)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from noiselimit.cli.main import run
-from noiselimit.networks import NETWORKS, Architecture
+from noiselimit.networks import NETWORKS
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "networks.md").read_text("utf-8")
 
@@ -37,13 +37,6 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "mynetworks", raising=False)
     (source,) = fenced("python")
     Path(source.splitlines()[0].removeprefix("# ")).write_text(source, "utf-8")
-
-
-@pytest.mark.usefixtures("written")
-def test_the_examples_fit() -> None:
-    Architecture("mynetworks:Small").check((1, 8, 8), 10)
-    Architecture("mynetworks.Small", head_bias=False).check((1, 8, 8), 10)
-    Architecture("linear", features="mynetworks:pooled").check((1, 8, 8), 10)
 
 
 @pytest.mark.slow

@@ -13,8 +13,6 @@ STEM_DIFFERENCE = (7 * 7 - 3 * 3) * 3 * 64  # weights that the 3 × 3 stem saves
 @pytest.mark.parametrize(
     ("name", "side", "classes", "published"),
     [
-        ("resnet-18", 32, 10, 11_173_962),  # kuangliu/pytorch-cifar
-        ("resnet-34", 32, 10, 21_282_122),
         ("resnet-18", 32, 1000, 11_689_512 - STEM_DIFFERENCE),  # torchvision, ImageNet
         ("resnet-34", 32, 1000, 21_797_672 - STEM_DIFFERENCE),
         ("resnet-50", 224, 1000, 25_557_032),

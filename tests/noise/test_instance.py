@@ -103,8 +103,3 @@ def test_directions_are_standard_normal_and_differ_by_seed():
     assert abs(drawn.mean()) < 5 / np.sqrt(20_000)  # five standard deviations
     assert abs(drawn.var() - 1) < 5 * np.sqrt(2 / 20_000)
     assert not np.array_equal(drawn, random_directions(4, 5000, 1))
-
-
-def test_identical_inputs_flip_alike():
-    examples = make_examples(np.ones((50, 2)), np.arange(50) % 2)
-    assert np.allclose(NOISE.flips(examples, 0)[0], 0.4)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.data.examples import make_examples
-from noiselimit.errors import InputError
 from noiselimit.noise import InstanceNoise, UniformNoise, parse_noise, preview, preview_classes
 
 LABELS = np.array([0] * 6 + [1] * 3 + [2] * 1)
@@ -46,12 +45,6 @@ def test_classes_without_data(text, wrong, bits):
     assert found.counts is None
     assert found.wrong is None
     assert found.rates is found.expected
-
-
-@pytest.mark.parametrize("text", ["instance:0.4", "given:worst"])
-def test_noise_that_needs_data(text):
-    with pytest.raises(InputError, match="transition"):
-        preview_classes(names(3), parse_noise(text))
 
 
 def test_counts_and_rates():

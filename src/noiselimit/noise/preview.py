@@ -13,29 +13,19 @@ from noiselimit.noise.base import Matrix, Noise
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """The effect of a noise. Rows are clean labels, columns noisy ones; rows of absent classes are NaN.
-
-    Parameters
-    ----------
-    class_names : tuple of str
-    counts : ndarray [k, k], optional
-        Number of examples; None without data.
-    expected : ndarray [k, k], optional
-        Expected rates; None for given labels, which have no model.
-    bits : float
-        H(y|x), the bits of a label that the input does not tell, on average; NaN if unknown.
-    bits_are_estimated : bool
-        Whether the bits come from the frequencies in one draw, because no model is known.
-    clean_is_known : bool
-        False if labels stay as they are and clean labels are unknown: none can be called wrong.
-    """
+    """The effect of a noise. Rows are clean labels, columns noisy ones; rows of absent classes are NaN."""
 
     class_names: tuple[str, ...]
     counts: npt.NDArray[np.int64] | None
+    """[k, k] numbers of examples; None without data."""
     expected: Matrix | None
+    """[k, k] expected rates; None for given labels, which have no model."""
     bits: float
+    """H(y|x), the bits of a label that the input does not tell, on average; NaN if unknown."""
     bits_are_estimated: bool
+    """Whether the bits come from the frequencies in one draw, because no model is known."""
     clean_is_known: bool = True
+    """False if labels stay as they are and clean labels are unknown: none can be called wrong."""
 
     @property
     def rates(self) -> Matrix:
@@ -77,16 +67,17 @@ def preview(examples: Examples, noise: Noise, seed: int) -> Preview:
     counts = np.bincount(clean * classes + applied.labels, minlength=classes**2).reshape(classes, classes)
     posteriors = noise.posteriors(examples, seed)
     expected = None if posteriors is None else _mean_by_class(posteriors, clean, classes)
+    # Labels that were wrong before come from an unknown model, so the bits can only be estimated.
+    estimated = posteriors is None or not np.array_equal(clean, examples.labels)
     if applied.clean_labels is None:
         return Preview(examples.class_names, counts, expected, np.nan, False, clean_is_known=False)
-    # Labels that were wrong before come from an unknown model, so the bits can only be estimated.
-    if posteriors is None or not np.array_equal(clean, examples.labels):
+    if posteriors is None or estimated:
         sizes = counts.sum(axis=1)
         present = sizes > 0
         bits = entropy(_shares(counts)[present]) @ sizes[present] / sizes.sum()
-        return Preview(examples.class_names, counts, expected, float(bits), bits_are_estimated=True)
-    bits = entropy_of_posteriors(posteriors)
-    return Preview(examples.class_names, counts, expected, float(bits), bits_are_estimated=False)
+    else:
+        bits = entropy_of_posteriors(posteriors)
+    return Preview(examples.class_names, counts, expected, float(bits), estimated)
 
 
 def preview_classes(class_names: Sequence[str], noise: Noise) -> Preview:
