@@ -11,8 +11,6 @@ from torch import Tensor
 
 from noiselimit.randomness import GOLDEN, Stream, stream_key
 
-_LANES = 64  # rows are padded to this many values, so that vector instructions treat all rows alike
-
 
 def signed(word: int) -> int:
     """Return the int64 with the bits of an unsigned word."""
@@ -57,8 +55,9 @@ def permutations(keys: Tensor, step: Tensor, count: int) -> Tensor:
 
 
 def _padded_words(keys: Tensor, step: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Words for [*shape], and more up to a multiple of 64, so that vector instructions treat rows alike."""
     count = math.prod(shape)
-    return random_words(keys, step, count + -count % _LANES)
+    return random_words(keys, step, count + -count % 64)
 
 
 def _unit(bits23: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from noiselimit.errors import InputError
-from noiselimit.networks.network import Dropout, dropout_keys, relu, uses_dropout, without_draws
+from noiselimit.networks.network import Dropout, dropout_keys, relu, without_draws
 
 
 def drop(share: float, keys: list[int], x: Tensor, calls: int = 0) -> Tensor:
@@ -75,11 +75,6 @@ def test_every_layer_role_and_seed_has_its_own_key() -> None:
         int(key) for seed in (0, 1) for role in (0, 1) for key in dropout_keys(network, seed, role).values()
     ]
     assert len(set(keys)) == len(keys) == 8
-
-
-def test_uses_dropout() -> None:
-    assert uses_dropout(nn.Sequential(nn.Linear(2, 2), nn.Sequential(relu(0.1))))
-    assert not uses_dropout(nn.Sequential(nn.Linear(2, 2), relu(0), Dropout(0)))
 
 
 def test_without_draws_keeps_other_tensors_called_key() -> None:

@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from noiselimit.engine.layouts import Forward
 from noiselimit.engine.optimisers import Optimiser, Rates
-from noiselimit.networks.network import uses_dropout
+from noiselimit.networks.network import Dropout
 
 _ALIGNMENT = 64
 """Every parameter starts at a multiple of this many values, so arithmetic is the same in every row."""
@@ -96,7 +96,7 @@ class NetworkStack:
         self.moments = {part: torch.zeros_like(self.weights) for part in optimiser.state}
         self.best_weights = self.weights.detach().clone()
         self.best_buffers = {name: tensor.clone() for name, tensor in self.buffers.items()}
-        self.uses_dropout = uses_dropout(module)
+        self.uses_dropout = any(isinstance(layer, Dropout) for layer in module.modules())
         self._forward = forward
 
     def __len__(self) -> int:

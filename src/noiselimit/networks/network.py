@@ -88,11 +88,6 @@ def dropout_keys(network: nn.Module, seed: int, role: int) -> dict[str, Tensor]:
     }
 
 
-def uses_dropout(network: nn.Module) -> bool:
-    """Return whether any layer drops units in training."""
-    return any(isinstance(module, Dropout) and module.share > 0 for module in network.modules())
-
-
 def without_draws(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the state dict without the keys and counts of dropout layers, which belong to one run."""
     layers = {name.removesuffix("calls") for name in state if f".{name}".endswith(".calls")}
