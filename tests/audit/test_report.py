@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
-from noiselimit.audit.report import describe_inputs, make_audit_report, row_columns
+from noiselimit.audit.report import describe_inputs, make_audit_report
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.table_file import frame_data_set
 from noiselimit.data.tables import Categorical, Numeric, Table
@@ -142,17 +142,6 @@ def test_runs_bring_their_curves_and_facts(blobs: DataSet) -> None:
     used, left_out = report.facts["Probabilities"].split("left out")
     assert "β\u00a010" in used
     assert "β\u00a03" in left_out
-
-
-def test_a_row_of_a_table_is_read_back_from_its_features() -> None:
-    table = Table((Numeric("age"), Categorical("town", ("Rome", "Oslo", "")), Numeric("pay")))
-    rows = np.array([[30, 0, 1, 0, 2.5], [31, 0, 0, 1, 1e6], [32, 0, 0, 0, -1]], np.float32)
-    data = DataSet("t", make_examples(rows, [0, 1, 0]), table=table)
-    assert row_columns(data, 0) == [("age", "30"), ("town", "Oslo"), ("pay", "2.5")]
-    assert row_columns(data, 1)[1:] == [("town", "missing"), ("pay", "1e+06")]
-    assert row_columns(data, 2)[1] == ("town", "–")
-    many = DataSet("m", make_examples(np.zeros((2, 50)), [0, 1]))
-    assert row_columns(many, 0)[-1] == ("…", "42 more")
 
 
 @pytest.mark.parametrize(

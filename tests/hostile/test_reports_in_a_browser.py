@@ -112,7 +112,9 @@ def test_every_field_of_a_report_of_runs(browser: Any, tmp_path: Path) -> None:
         RunLine(bad, {bad: 1.0}, seed, True, 0.5, 0.5, history=history, settings={bad: bad}, note=bad)
         for seed, bad in enumerate(HOSTILE)
     ]
-    suspects = [Suspect(0, bad, bad + "2", 1.0, "clean " + bad, values=bad, name=bad) for bad in HOSTILE]
+    suspects = [
+        Suspect(0, bad, bad + "2", 1.0, "clean " + bad, columns=[(bad, bad)], name=bad) for bad in HOSTILE
+    ]
     words = " ".join(HOSTILE)
     facts = dict(zip(HOSTILE, HOSTILE, strict=True))
     report = Report(words, words, runs, np.ones(3), np.ones(2), suspects, facts, wrong_share=0.2)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.tables import Categorical, Numeric, Table
 from noiselimit.report.html import render
-from noiselimit.report.runs import differing_settings, make_report, readable, summary
+from noiselimit.report.runs import differing_settings, make_report, readable, show_inputs, summary
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train
 
@@ -77,3 +78,15 @@ def test_facts_about_information(blobs: DataSet) -> None:
     unknown = make_report("t", train(grid(method=["ce", "limit-l"], epochs=1), blobs), blobs).facts
     assert "predictor" in unknown["Entropy of the noise"]
     assert "Capacity of the sampled gradients" not in unknown
+
+
+def test_a_row_of_a_table_is_read_back_from_its_features() -> None:
+    table = Table((Numeric("age"), Categorical("town", ("Rome", "Oslo", "")), Numeric("pay")))
+    rows = np.array([[30, 0, 1, 0, 2.5], [31, 0, 0, 1, 1e6], [32, 0, 0, 0, -1]], np.float32)
+    data = DataSet("t", make_examples(rows, [0, 1, 0]), table=table)
+    first, second, third = (shown["columns"] for shown in show_inputs(data, np.arange(3)))
+    assert first == [("age", "30"), ("town", "Oslo"), ("pay", "2.5")]
+    assert second[1:] == [("town", "missing"), ("pay", "1e+06")]
+    assert third[1] == ("town", "–")
+    many = DataSet("m", make_examples(np.zeros((2, 50)), [0, 1]))
+    assert show_inputs(many, np.arange(1))[0]["columns"][-1] == ("…", "42 more")

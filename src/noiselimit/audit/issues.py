@@ -1,6 +1,6 @@
 """The result of an audit: a table of label issues, the noise rate, and sentences that describe them."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -136,15 +136,15 @@ def audit_labels(
     if len(rest):
         table.loc[rest, "predicted_label"] = given.to_names(probabilities[rest].argmax(1).astype(np.int64))
         table.loc[rest, "suggested_probability"] = probabilities[rest].max(1).astype(np.float64)
-    reliable = warning is None
-    table.attrs = {
-        "wrong_labels": noise_rate.wrong if reliable else None,
-        "share": noise_rate.rate if reliable else None,
-        "interval": list(noise_rate.interval) if reliable else None,
-        "known_from": noise_rate.known_from if reliable else None,
-        "warning": warning,
-        "note": note,
+    attributes: dict[Hashable, Any] = {
+        "wrong_labels": noise_rate.wrong,
+        "share": noise_rate.rate,
+        "interval": list(noise_rate.interval),
+        "known_from": noise_rate.known_from,
     }
+    if warning is not None:
+        attributes = dict.fromkeys(attributes)
+    table.attrs = {**attributes, "warning": warning, "note": note}
     return Audit(table, noise_rate, threshold, rest.astype(np.int64), rule.is_set, warning, note)
 
 

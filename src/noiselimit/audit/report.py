@@ -1,8 +1,7 @@
 """The output of an audit: summary for the terminal and JSON, files, and the contents of the HTML page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,13 @@ from noiselimit.audit.issues import (
 )
 from noiselimit.audit.quality import MAX_GAP, Labels
 from noiselimit.data.examples import DataSet
-from noiselimit.data.tables import MISSING, Categorical, Numeric
+from noiselimit.data.tables import Categorical
 from noiselimit.report.charts import MAX_CLASSES
-from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, Suspect, run_name, shorten
+from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, Suspect, run_name
 from noiselimit.report.html import write_report
 from noiselimit.report.runs import differing_settings, run_facts, run_lines, show_inputs
 from noiselimit.runs.run import Run
 
-COLUMNS_SHOWN = 8
-LONGEST_TEXT = 60
 GALLERIES = 12
 PICTURES_PER_GALLERY, ROWS_PER_GALLERY = 8, 5  # one line of a wide page
 LINES_OF_WORST = 2
@@ -49,7 +46,7 @@ FACTS_LEFT_OUT = frozenset({"Data set", "Noise", "Choice", "Entropy of the noise
 
 def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
     """What `noiselimit audit --json` prints, except the paths: JSON values without NaN."""
-    truth, reliable = compare_with_clean_labels(audit, data), audit.warning is None
+    truth, estimate = compare_with_clean_labels(audit, data), audit.table.attrs
     return {
         "data": data.name,
         "audited_labels": audit.noise_rate.examples,
@@ -57,14 +54,14 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
         "inputs": describe_inputs(data),
         "columns": None if data.table is None else [column.name for column in data.table.columns],
         "remarks": list(data.notes),
-        "wrong_labels": audit.noise_rate.wrong if reliable else None,
-        "wrong_share": audit.noise_rate.rate if reliable else None,
-        "interval": list(audit.noise_rate.interval) if reliable else None,
-        "known_from": audit.noise_rate.known_from if reliable else None,
+        "wrong_labels": estimate["wrong_labels"],
+        "wrong_share": estimate["share"],
+        "interval": estimate["interval"],
+        "known_from": estimate["known_from"],
         "flagged": audit.flagged,
         "gap_threshold": audit.threshold if audit.threshold <= MAX_GAP else None,
         "worst": _worst(audit, data),
-        "confusions": _notable_confusions(audit, data.examples.class_names) if reliable else [],
+        "confusions": _notable_confusions(audit, data.examples.class_names),
         "missing_labels": audit.missing.tolist(),
         "warning": audit.warning,
         "note": audit.note,
@@ -140,6 +137,8 @@ def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
 
 def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[str, Any]]:
     """Confusions more frequent than chance would make them under uniform noise."""
+    if audit.warning is not None:
+        return []
     classes = len(class_names)
     usual = audit.noise_rate.wrong / (classes * (classes - 1))
     least = usual + 3 * usual**0.5 if classes > 2 else 0.0
@@ -231,10 +230,6 @@ def _galleries(audit: Audit, data: DataSet) -> dict[str, Any]:
 def _suspects(audit: Audit, data: DataSet, rows: Labels) -> list[Suspect]:
     table, examples = audit.table.iloc[rows], data.examples
     names, clean = examples.class_names, examples.clean_labels
-    if examples.inputs.ndim == 2:
-        looks: list[dict[str, Any]] = [{"columns": row_columns(data, row)} for row in rows.tolist()]
-    else:
-        looks = show_inputs(data, rows)
     columns = (table[name].tolist() for name in ("given_label", "predicted_label", "gap"))
     return [
         Suspect(
@@ -246,37 +241,10 @@ def _suspects(audit: Audit, data: DataSet, rows: Labels) -> list[Suspect]:
             name=None if examples.names is None else examples.names[row],
             **look,
         )
-        for row, given, suggested, gap, look in zip(rows.tolist(), *columns, looks, strict=True)
+        for row, given, suggested, gap, look in zip(
+            rows.tolist(), *columns, show_inputs(data, rows), strict=True
+        )
     ]
-
-
-def row_columns(data: DataSet, row: int) -> list[tuple[str, str]]:
-    """Name and value of the first columns of a row, then the number of further columns."""
-    shown = [
-        (shorten(name, LONGEST_TEXT), shorten(value, LONGEST_TEXT))
-        for name, value in islice(_cells(data, row), COLUMNS_SHOWN)
-    ]
-    columns = data.examples.inputs.shape[1] if data.table is None else len(data.table.columns)
-    more = columns - len(shown)
-    return [*shown, ("…", f"{more} more")] if more > 0 else shown
-
-
-def _cells(data: DataSet, row: int) -> Iterator[tuple[str, str]]:
-    """A categorical column is several features; the one that is 1 names the value."""
-    values = data.examples.inputs[row]
-    if data.table is None:
-        yield from ((f"value {place}", f"{value:.5g}") for place, value in enumerate(values))
-        return
-    start = 0
-    for column in data.table.columns:
-        if isinstance(column, Numeric):
-            yield column.name, f"{values[start]:.5g}"
-            start += 1
-        else:
-            end = start + len(column.categories)
-            held = [name for name, there in zip(column.categories, values[start:end], strict=True) if there]
-            yield column.name, "missing" if held == [MISSING] else ", ".join(held) or "–"
-            start = end
 
 
 def describe_inputs(data: DataSet) -> str:

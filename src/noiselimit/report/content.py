@@ -50,9 +50,8 @@ class Suspect:
     clean: str | None = None
     image: npt.NDArray[np.generic] | None = None
     """Picture [C, H, W] or [H, W], with uint8 or float values."""
-    values: str | None = None
-    """Features as text, if there is no picture."""
     columns: Sequence[tuple[str, str]] = ()
+    """Names and values of features, if there is no picture."""
     name: str | None = None
 
     @property

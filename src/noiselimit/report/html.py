@@ -30,14 +30,12 @@ from noiselimit.report.content import (
     percent,
     plain,
     run_name,
-    shorten,
     symbol,
 )
 
 GAP_SPAN = (0.0, 2**0.5)
 LONGEST_SIDE = 160
 PIXELATED_UP_TO = 64
-LONGEST_VALUES = 160
 SAME_LEVEL = 0.05
 """Relative difference up to which noise entropies of several runs are drawn as one level."""
 ACCURACIES = {
@@ -70,7 +68,6 @@ def render(report: Report) -> str:
 
 def render_audit(report: AuditReport) -> str:
     """The page about an audit. All text from data is escaped."""
-    training = Report("", "", runs=report.runs, clean_test=report.clean_test, wrong_share=report.wrong_share)
     bars = [
         Bars(f"not flagged: {report.gaps_kept.size:,}", report.gaps_kept, "right"),
         Bars(f"flagged: {report.gaps_flagged.size:,}", report.gaps_flagged, "wrong"),
@@ -88,8 +85,8 @@ def render_audit(report: AuditReport) -> str:
         gap=_gap_histogram(bars, "Histogram of the gap", threshold),
         worst=[_card(suspect) for suspect in report.worst],
         galleries=[(each, [_card(suspect) for suspect in each.suspects]) for each in report.galleries],
-        curves=_curves(training),
-        curve_hint=_curve_hint(training),
+        curves=_curves(report),
+        curve_hint=_curve_hint(report),
     )
 
 
@@ -116,7 +113,6 @@ def _card(suspect: Suspect) -> dict[str, Any]:
         "suspect": suspect,
         "picture": None if image is None else data_uri(image),
         "small": image is not None and max(image.shape[-2:]) <= PIXELATED_UP_TO,
-        "text": shorten(suspect.values or "", LONGEST_VALUES),
         "gap": decimal(suspect.gap),
     }
 
@@ -206,13 +202,13 @@ def _suspect_hint(suspects: Sequence[Suspect]) -> str:
     return hint
 
 
-def _curves(report: Report) -> list[tuple[str, Markup]]:
+def _curves(report: Report | AuditReport) -> list[tuple[str, Markup]]:
     """Heading and chart of the accuracies and, if known, of the memorised bits."""
     charts = [*learning_curves(report), *memorisation_curve(report)]
     return [(heading, Markup(svg)) for heading, svg in charts]
 
 
-def learning_curves(report: Report) -> list[tuple[str, str]]:
+def learning_curves(report: Report | AuditReport) -> list[tuple[str, str]]:
     """Heading and chart of test accuracy (validation accuracy if unknown) and of training accuracy."""
     keys = [key for key in ACCURACIES if any(_values(run, key) for run in report.runs)]
     if "test_accuracy" in keys:
@@ -238,7 +234,7 @@ def learning_curves(report: Report) -> list[tuple[str, str]]:
     return charts
 
 
-def memorisation_curve(report: Report) -> list[tuple[str, str]]:
+def memorisation_curve(report: Report | AuditReport) -> list[tuple[str, str]]:
     """Heading and chart of the memorised bits per label; empty if they are unknown."""
     if not any(_values(run, "memorised_bits") for run in report.runs):
         return []
@@ -260,7 +256,7 @@ def memorisation_curve(report: Report) -> list[tuple[str, str]]:
     return [(heading, chart)]
 
 
-def _curve_hint(report: Report) -> str:
+def _curve_hint(report: Report | AuditReport) -> str:
     """How to read the curves."""
     runs, parts = report.runs, []
     if finite(report.wrong_share) and any(_values(run, "train_accuracy") for run in runs):

@@ -1,6 +1,7 @@
 """Describe runs: as JSON, as rows of a table, and as the contents of a report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from statistics import fmean
 from typing import Any
 
@@ -10,15 +11,17 @@ import pandas as pd
 
 from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
+from noiselimit.data.tables import MISSING, Numeric
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
-from noiselimit.report.content import Report, RunLine, Suspect, result_sentence
+from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
 from noiselimit.runs.binding import usual_parent_rate
 from noiselimit.runs.run import Run
 from noiselimit.runs.selection import choose
 from noiselimit.runs.spec import problem
 
 SUSPECTS = 40
+COLUMNS_SHOWN, LONGEST_TEXT = 8, 60
 NOT_SETTINGS = frozenset({"schema", "method", "hyper", "seed", "parent"})
 """Fields of a spec that have a column of their own, or follow from others."""
 
@@ -161,15 +164,41 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
 
 
 def show_inputs(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
-    """What to show of these inputs: a picture, or the first few values."""
+    """What to show of these inputs: a picture, or the first columns."""
     inputs = data.examples.inputs
     if inputs.ndim == 2:
-        return [{"values": ", ".join(f"{value:.4g}" for value in inputs[row][:8])} for row in rows]
+        return [{"columns": _first_columns(data, row)} for row in rows]
     # Integer pictures need not use the full range: digits end at 16. All pictures share one scale.
     scale = max(1.0, highest_value(inputs)) if inputs.dtype == np.uint8 else 1
     # Opacity is left out; of channels that are no colours, only the first is shown.
     colours = {1: 1, 3: 3, 4: 3}.get(inputs.shape[1], 1)
     return [{"image": inputs[row][:colours] / scale} for row in rows]
+
+
+def _first_columns(data: DataSet, row: int) -> list[tuple[str, str]]:
+    """Name and value of the first columns of a row, then the number of further columns."""
+    cells = list(islice(_cells(data, row), COLUMNS_SHOWN))
+    more = (data.examples.inputs.shape[1] if data.table is None else len(data.table.columns)) - len(cells)
+    shown = [(shorten(name, LONGEST_TEXT), shorten(value, LONGEST_TEXT)) for name, value in cells]
+    return [*shown, ("…", f"{more} more")] if more else shown
+
+
+def _cells(data: DataSet, row: int) -> Iterator[tuple[str, str]]:
+    """A categorical column is several features; the one that is 1 names the value."""
+    values = data.examples.inputs[row]
+    if data.table is None:
+        yield from ((f"value {place}", f"{value:.5g}") for place, value in enumerate(values))
+        return
+    start = 0
+    for column in data.table.columns:
+        if isinstance(column, Numeric):
+            yield column.name, f"{values[start]:.5g}"
+            start += 1
+        else:
+            end = start + len(column.categories)
+            held = [name for name, there in zip(column.categories, values[start:end], strict=True) if there]
+            yield column.name, "missing" if held == [MISSING] else ", ".join(held) or "–"
+            start = end
 
 
 def run_facts(runs: Sequence[Run]) -> dict[str, str]:
