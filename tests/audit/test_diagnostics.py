@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from noiselimit.audit.diagnostics import (
     check_data,
     check_learning,
-    count_settings,
     held_out_agreement,
     second_half_agreement,
     select_runs,
@@ -112,10 +111,6 @@ def test_the_best_counts_whatever_the_order(
     random.shuffle(order)
     again = select_runs([runs[i] for i in order], [accuracies[i] for i in order], validated)
     assert again == [counted[i] for i in order]
-
-
-def test_settings_are_counted_whatever_their_seeds() -> None:
-    assert count_settings(fake_runs(3, 10, seeds=2)) == 2
 
 
 def test_held_out_agreement_uses_the_averaged_probabilities(blobs: DataSet) -> None:

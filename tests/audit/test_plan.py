@@ -84,8 +84,3 @@ def test_batch_size_and_epochs_follow_the_number_of_examples(examples: int, size
     assert auto_batch_size(examples) == size
     assert auto_epochs(examples, size) == epochs
     assert auto_batch_size(examples, 3 * 224 * 224) == min(size, 256)
-
-
-def test_only_training_examples_count_for_the_batch_size() -> None:
-    assert {spec.batch_size for spec in AuditPlan(validation_share=0.2).specs(zeros(1000))} == {50}
-    assert {spec.batch_size for spec in AuditPlan(validation_share=0.36).specs(zeros(1000))} == {40}

@@ -1,11 +1,9 @@
 """Per-example measures against plain definitions, whatever the size of the chunks."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiselimit.audit import quality
 from noiselimit.audit.quality import measure, rank_in_class, worst_first
 
 
@@ -35,15 +33,6 @@ def test_the_given_label_wins_ties() -> None:
     found = measure(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0, 1]))
     assert found.predicted.tolist() == [0, 1]
     assert not found.disagrees.any()
-
-
-@pytest.mark.parametrize("size", [1, 7, 64])
-def test_chunks_do_not_matter(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    p, labels = draw(50, 5, 0)
-    whole = measure(p, labels)
-    monkeypatch.setattr(quality, "CHUNK", size)
-    for name, value in vars(measure(p, labels)).items():
-        np.testing.assert_array_equal(value, getattr(whole, name))
 
 
 def test_ranks_count_from_the_worst_of_each_class() -> None:

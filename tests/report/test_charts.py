@@ -1,6 +1,5 @@
 """Charts as SVG: values at the right place, hover text, and names that stay text."""
 
-import math
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -19,7 +18,6 @@ from noiselimit.report.charts import (
     WIDTH,
     Bars,
     Line,
-    Scale,
     fano_chart,
     fano_curve,
     heat_map,
@@ -27,7 +25,6 @@ from noiselimit.report.charts import (
     histogram_counts,
     line_chart,
     panels,
-    spread,
     ticks,
 )
 
@@ -67,41 +64,12 @@ def bars_svg(series: list[Bars], **options: Any) -> Element:
     return ElementTree.fromstring(histogram(series, **options))
 
 
-def test_scales() -> None:
-    assert [Scale(0, 2, 300, 100)(value) for value in (0, 1, 2)] == [300, 200, 100]
-    log = Scale(1, 100, 300, 100, log=True)
-    assert [log(value) for value in (1, 10, 100)] == pytest.approx([300, 200, 100])
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "most", "whole", "expected"),
-    [
-        (0, 1, 6, False, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
-        (0.6, 1, 6, False, [0.6, 0.7, 0.8, 0.9, 1.0]),
-        (0, math.sqrt(2), 8, False, [0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4]),
-        (1, 40, 6, True, [10, 20, 30, 40]),
-        (0.5, 1.5, 6, True, [1]),
-    ],
-)
-def test_ticks_are_round(low: float, high: float, most: int, whole: bool, expected: list[float]) -> None:
-    assert ticks(low, high, most, whole) == expected
-
-
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 10))
 def test_ticks_are_few_and_inside(low: float, length: float, most: int) -> None:
     found = ticks(low, low + length, most)
     assert 1 <= len(found) <= most
     slack = 1e-8 * length + 1e-6
     assert all(low - slack <= tick <= low + length + slack for tick in found)
-
-
-@given(st.lists(st.floats(0, 200), max_size=12))
-def test_spread_positions_do_not_overlap_and_keep_their_order(positions: list[float]) -> None:
-    moved = spread(positions, 15, 0, 200)
-    assert all(-1e-9 <= place <= 200 + 1e-9 for place in moved)
-    assert all(b - a >= 15 - 1e-9 for a, b in pairwise(sorted(moved)))
-    ordered = [place for _, place in sorted(zip(positions, moved, strict=True))]
-    assert ordered == sorted(moved)
 
 
 def test_points_land_at_the_ticks_of_their_values() -> None:
