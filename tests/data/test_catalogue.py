@@ -37,13 +37,6 @@ def test_named_data_are_found_below_the_data_folder_or_in_it(
     assert np.array_equal(data.examples.inputs[:, 0], images)
 
 
-def test_the_option_takes_precedence_over_the_variable(tmp_path, monkeypatch, write_idx_folder):
-    write_idx_folder(tmp_path / "variable")
-    monkeypatch.setenv("NOISELIMIT_DATA", str(tmp_path / "variable"))
-    with pytest.raises(InputError, match=f"{tmp_path}/option"):
-        load_data("mnist", tmp_path / "option")
-
-
 @pytest.mark.parametrize("data_dir", [None, "."])
 def test_missing_data_name_the_remedies(tmp_path, monkeypatch, data_dir):
     monkeypatch.chdir(tmp_path)

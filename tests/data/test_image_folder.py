@@ -51,6 +51,8 @@ def test_class_folders(animals):
     names = ["cat/a.jpg", "cat/b.PNG", "cat/black/c.gif", "dog/a.webp", "dog/z.Jpeg"]
     assert list(data.examples.names) == names
     assert (data.test, data.notes) == (None, ())
+    (animals / "cat").rename(animals / "train")
+    assert load_data(animals).examples.class_names == ("dog", "train")
 
 
 def test_train_test_and_validation_folders(tmp_path):
@@ -73,12 +75,6 @@ def test_without_a_test_folder_the_validation_folder_is_the_test_part(tmp_path, 
     data = load_data(tmp_path)
     assert len(data.test) == 1
     assert data.validation is None
-
-
-def test_train_may_be_a_class(tmp_path):
-    for place in ("bus", "train"):
-        write(tmp_path / place / "a.png")
-    assert load_data(tmp_path).examples.class_names == ("bus", "train")
 
 
 def test_grey_pictures_have_one_channel_unless_one_has_colour(tmp_path):
@@ -153,7 +149,6 @@ def test_bad_pictures_are_an_error_or_skipped_and_noted(animals, monkeypatch, st
 @pytest.mark.parametrize(
     ("sizes", "word"),
     [
-        ({}, "idx.*class"),
         ({"a.png": (6, 4)}, "idx.*class"),
         ({"a/1.png": (6, 4)}, "only one class"),
         ({"a/1.png": (6, 4), "b/1.png": (6, 5)}, r"a/1\.png .*b/1\.png .*--resize"),
@@ -198,6 +193,9 @@ def test_unlabelled_pictures_may_be_nested(tmp_path):
     assert list(found.names) == ["a.png", "b/c.PNG", "b/d/e/f.bmp"]
     assert shades(found.inputs) == [0, 1, 2]
     assert found.notes == ()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=f"^{tmp_path / 'empty'}: "):
+        load_unlabelled(tmp_path / "empty", shape=(1, 8, 8))
 
 
 def test_one_picture(tmp_path):
@@ -231,18 +229,6 @@ def test_pictures_of_the_right_size_are_not_scaled(tmp_path):
         load_unlabelled(tmp_path, shape=(1, 5, 8))
 
 
-def test_many_unlabelled_pictures_are_streamed(tmp_path, monkeypatch):
-    for shade in range(4):
-        grey(tmp_path / f"{shade}.png", 10 * shade)
-    (tmp_path / "2.png").write_bytes((tmp_path / "2.png").read_bytes()[:50])
-    monkeypatch.setattr(image_folder, "STREAM_ABOVE", 100)
-    found = load_unlabelled(tmp_path, shape=(1, 8, 8), reading=SKIP)
-    assert isinstance(found.inputs, LazyInputs)
-    assert shades(found.inputs) == [0, 1, 3]
-    assert list(found.names) == ["0.png", "1.png", "3.png"]
-    assert "1 of 4 pictures" in found.notes[0]
-
-
 def test_only_the_requested_part_is_read(tmp_path):
     for name in ("train/cat/a.png", "train/dog/b.png", "val/cat/c.png", "test/cat/d.png"):
         grey(tmp_path / name)
@@ -266,8 +252,3 @@ def test_options_that_do_not_fit_the_run(tmp_path, shape, reading, word):
     grey(tmp_path / "a.png")
     with pytest.raises(InputError, match=word):
         load_unlabelled(tmp_path, shape=shape, reading=reading)
-
-
-def test_an_empty_folder(tmp_path):
-    with pytest.raises(InputError, match=f"^{tmp_path}: "):
-        load_unlabelled(tmp_path, shape=(1, 8, 8))

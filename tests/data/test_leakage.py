@@ -104,14 +104,10 @@ def test_notes_name_the_columns_and_the_remedy():
     telling, numbering = column_notes(frame, LABELS, "t.csv", by_option)
     assert telling.endswith("--ignore 'my code'.")
     assert numbering.endswith("--ignore id.")
+    (note,) = column_notes(pd.DataFrame({"a\x1b[31m": np.arange(ROWS)}), LABELS, "t.csv", by_option)
+    assert note.isprintable()  # a name cannot steer a terminal
     telling, _ = column_notes(frame.assign(copied=LETTERS), LABELS, "X", by_drop)
     assert telling.endswith("X.drop(columns=['my code', 'copied']).")
-
-
-def test_column_names_cannot_steer_a_terminal():
-    frame = pd.DataFrame({"a\x1b[31m": np.arange(ROWS)})
-    (note,) = column_notes(frame, LABELS, "t.csv", by_option)
-    assert note.isprintable()
 
 
 @pytest.mark.parametrize(

@@ -54,19 +54,6 @@ def test_every_truncation_is_noticed(idx_bytes, file, array, compress, data):
         read_idx(file)
 
 
-@given(array=ARRAYS, data=st.data())
-def test_a_changed_byte_is_refused_or_read_as_it_stands(idx_bytes, file, array, data):
-    content = bytearray(idx_bytes(array))
-    content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    file.write_bytes(content)
-    try:
-        again = read_idx(file)
-    except InputError:
-        return
-    assert idx_bytes(again) == content
-
-
-@pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize(
     "content",
     [
@@ -79,9 +66,9 @@ def test_a_changed_byte_is_refused_or_read_as_it_stands(idx_bytes, file, array, 
         b"\0\0\x08\4\0\0\0\0" + b"\xff" * 12,
     ],
 )
-def test_what_is_not_an_idx_file(tmp_path, content, compress):
+def test_what_is_not_an_idx_file(tmp_path, content):
     path = tmp_path / "broken"
-    path.write_bytes(gzip.compress(content) if compress else content)
+    path.write_bytes(content)
     with pytest.raises(InputError, match=f"^{path}: "):
         read_idx(path)
     with pytest.raises(InputError, match="absent"):
@@ -119,14 +106,6 @@ def test_a_missing_file_is_named(tmp_path, write_idx_folder, removed):
         read_idx_folder(tmp_path)
 
 
-def test_labels_that_do_not_match_the_images(tmp_path, write_idx_folder, idx_bytes):
-    write_idx_folder(tmp_path)
-    for labels in (np.zeros(4, np.uint8), np.full(6, 3, np.uint8)):
-        (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(idx_bytes(labels))
-        with pytest.raises(InputError, match="t10k"):
-            read_idx_folder(tmp_path)
-
-
 @pytest.fixture
 def mirror(file_server, monkeypatch):
     """A server with small stand-ins whose digests count as MNIST's."""
@@ -151,13 +130,6 @@ def test_only_missing_and_damaged_files_are_downloaded(mirror, tmp_path):
     mirror.asked.clear()
     download_mnist(folder, [mirror.url])
     assert mirror.asked == [f"/{NAMES[2]}"]
-
-
-@pytest.mark.parametrize("mirrors", [["http://127.0.0.1:9/"], []])
-def test_when_no_mirror_helps_the_error_names_the_remedy(tmp_path, mirrors):
-    with pytest.raises(InputError, match=f"^{NAMES[0]} .*--data-dir"):
-        download_mnist(tmp_path / "mnist", mirrors)
-    assert not (tmp_path / "mnist").exists()
 
 
 def test_the_real_mnist():

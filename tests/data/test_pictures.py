@@ -45,14 +45,6 @@ def test_a_crop_lies_inside_the_picture_and_keeps_its_proportions(cut, size, dow
     assert lower - upper == pytest.approx(cut.height * scale)
 
 
-@given(cut=cuts(), size=SIZES)
-def test_the_default_is_the_centre_crop(cut, size):
-    left, upper, right, lower = cut.box(size, View())
-    pixel = min(size) / cut.resize  # of the scaled picture
-    assert abs(left - (size[0] - right)) <= 1.51 * pixel
-    assert abs(upper - (size[1] - lower)) <= 1.51 * pixel
-
-
 def test_the_corners_can_be_reached():
     cut = Cut(4, 6, 8)
     assert cut.box((16, 16), View(False, 0, 0)) == (0, 0, 12, 8)
@@ -85,10 +77,6 @@ def test_flips_mirror_the_crop(save, cut):
         plain, flipped = (read_picture(path, cut, View(flip, *where)) for flip in (False, True))
         assert not np.array_equal(flipped, plain)
         assert np.array_equal(flipped[:, :, ::-1], plain)
-
-
-def test_without_scaling_the_pixels_are_those_of_the_file(save):
-    assert np.array_equal(read_picture(save(ramp()), Cut(12, 20)).transpose(1, 2, 0), np.asarray(ramp()))
 
 
 @pytest.mark.parametrize("size", [(20, 12), (12, 20)])
@@ -145,11 +133,6 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(save):
     jpeg, png = save(image, "picture.jpg", quality=95), save(image)
     difference = read_picture(jpeg, Cut(32, 32, 32)).astype(int) - read_picture(png, Cut(32, 32, 32))
     assert np.abs(difference).max() < 8
-
-
-def test_headers(save):
-    assert read_header(save(ramp())) == (20, 12, False)
-    assert read_header(save(ramp().convert("L"))) == (20, 12, True)
 
 
 @pytest.mark.parametrize("read", [lambda path: read_picture(path, Cut(8, 8, 8)), check_picture])

@@ -55,12 +55,6 @@ def test_nothing_is_downloaded_for_own_data(sources: Path, load: Any, source: st
         load(source, download=True)
 
 
-@pytest.mark.parametrize("source", ["a.csv", "a.npz"])
-def test_files_to_predict_for_take_no_picture_options(sources: Path, source: str) -> None:
-    with pytest.raises(InputError, match=f"^{source}: --resize"):
-        load_unlabelled(source, reading=Reading(resize=4))
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.npz"])
 def test_endings_in_capitals(sources: Path, name: str) -> None:
     before = load_data(name).fingerprint

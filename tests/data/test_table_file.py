@@ -202,13 +202,6 @@ def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
     assert data.examples.inputs[:, 1].tolist() == [3, 5, 7, 9]
 
 
-def test_a_folder_name_does_not_become_a_column(tmp_path):
-    (tmp_path / "year=2020").mkdir()
-    path = tmp_path / "year=2020" / "toys.parquet"
-    path.write_bytes(parquet(pd.DataFrame({"a": [1, 2, 3], "label": [0, 1, 0]})))
-    assert read_table_file(path).table == Table((Numeric("a"),))
-
-
 @pytest.mark.parametrize(
     ("content", "reading", "word"),
     [
@@ -243,14 +236,6 @@ def test_tables_without_usable_examples(write, content, reading, word):
     path = write(content)
     with pytest.raises(InputError, match=f"^{path}: .*{word}"):
         read_table_file(path, Reading(**reading))
-
-
-@pytest.mark.parametrize("name", ["toys.csv", "toys.tsv", "toys.parquet"])
-def test_missing_files_and_folders(tmp_path, name):
-    (tmp_path / name).mkdir()
-    for path in (tmp_path / name, tmp_path / f"absent-{name}"):
-        with pytest.raises(InputError, match=f"^{path}: "):
-            read_table_file(path)
 
 
 @pytest.mark.parametrize("column", [[[1], [2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}], [b"\xff", b"", b"x"]])
