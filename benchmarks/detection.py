@@ -29,7 +29,7 @@ from benchmarks.peers import (
     train_plain,
 )
 from benchmarks.problems import Labels, Problem, load_problem, make_problems
-from benchmarks.results import DETECTION, Content, environment, print_results, read_results, trainings_of
+from benchmarks.results import DETECTION, METHODS, Content, environment, print_results, read_results
 from benchmarks.speed import reset_memory
 from noiselimit.audit.find import find_label_issues
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
@@ -40,10 +40,6 @@ from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 
 CLEANLAB = {"self-confidence": self_confidence, "normalized-margin": normalized_margin}
-METHODS = [f"cleanlab-{rank}-{when}" for when in ("last", "stopped") for rank in CLEANLAB]
-METHODS += ["aum-last", "aum-stopped", "ce-loss-last", "ce-loss-stopped"]
-METHODS += ["folds-averaged", "ours-default", "ours-fast"]
-"""`folds-averaged` is no tool: our score on cross-validated probabilities, to show what LIMIT adds."""
 COMMON = ("network", "epochs", "batch_size", "optimiser", "learning_rate", "schedule", "augmentation")
 Row = dict[str, Any]
 
@@ -135,8 +131,8 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
         "trainings": took,
         "methods": {
             method: score(method, found, data.examples.labels, wrong)
-            for method in METHODS
-            if all(training in found for training in trainings_of(method))
+            for method, needed in METHODS.items()
+            if all(training in found for training in needed)
         },
     }
 

@@ -207,17 +207,14 @@ class HeldOut:
 
     found: Tensor
     """float32 [2, K, v, C]: the last ones, and sums."""
-    counts: Tensor
-    """float32 [K]: 1 in rows whose second half has begun, else 0."""
-    times: Tensor
-    """float32 [K]: epochs that were added."""
+    averaged: int
+    """How many epochs are summed. No run stops early."""
 
     def on_epoch_start(self, epoch: int, specs: Sequence[RunSpec]) -> None:
-        self.counts.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
-        self.times.add_(self.counts)
+        pass
 
     def needs_validation(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
-        return any(is_averaged(spec, epoch) for spec in specs)
+        return is_averaged(specs[0], epoch)
 
     def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         pass
@@ -226,18 +223,18 @@ class HeldOut:
         there = positions[:, :, None].expand(logits.shape)
         probabilities = logits.softmax(-1, dtype=torch.float32)
         self.found[0].scatter_(1, there, probabilities)
-        self.found[1].scatter_add_(1, there, probabilities * self.counts[:, None, None])
+        self.found[1].scatter_add_(1, there, probabilities)
 
     def result(self, row: int, last: Scores) -> Tensor:
         """[2, v, C]: last and averaged."""
         final, added = self.found[:, row].cpu()
-        return torch.stack([final, added / self.times[row].cpu()])
+        return torch.stack([final, added / self.averaged])
 
     def state(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
-        return {"found": self.found[:, row], "times": self.times[row]}
+        return {"found": self.found[:, row]}
 
     def select(self, rows: Sequence[int]) -> "HeldOut":
-        return HeldOut(self.found[:, rows], self.counts[rows], self.times[rows])
+        return replace(self, found=self.found[:, rows])
 
 
 def record_held_out(
@@ -245,7 +242,7 @@ def record_held_out(
 ) -> HeldOut:
     """Record probabilities of the validation part."""
     found = torch.zeros(2, len(specs), len(data.validation), classes, device=device)
-    return HeldOut(found, torch.zeros(len(specs), device=device), torch.zeros(len(specs), device=device))
+    return HeldOut(found, averaged=specs[0].epochs - specs[0].epochs // 2)
 
 
 # Scores [n], higher is worse -------------------------------------------------------------------------------

@@ -30,6 +30,21 @@ SAME = (
 )
 """Settings that two compared files should share; otherwise a ratio is of more than the code."""
 Content = dict[str, Any]
+METHODS: dict[str, tuple[str, ...]] = {
+    "cleanlab-self-confidence-last": ("folds",),
+    "cleanlab-normalized-margin-last": ("folds",),
+    "cleanlab-self-confidence-stopped": ("folds",),
+    "cleanlab-normalized-margin-stopped": ("folds",),
+    "aum-last": ("margins",),
+    "aum-stopped": ("margins", "plain"),
+    "ce-loss-last": ("plain",),
+    "ce-loss-stopped": ("plain",),
+    "folds-averaged": ("folds",),
+    "ours-default": ("default",),
+    "ours-fast": ("fast",),
+}
+"""Method of detection → the trainings it needs. `folds-averaged` is no tool: it is our score on
+cross-validated probabilities, to show what LIMIT adds."""
 SPEED_COLUMNS = ("name", "k", "n", "seconds", "ratio", "share_of_tflop", "share_of_gb", "peak_memory", "aim")
 
 
@@ -66,7 +81,7 @@ def detection_table(content: Content) -> pd.DataFrame:
     lines = []
     for row in content["rows"]:
         for method, figures in row["methods"].items():
-            needed = [row["trainings"][name] for name in trainings_of(method)]
+            needed = [row["trainings"][name] for name in METHODS[method]]
             # Other work may share a CPU: there the processor's time counts.
             clock = "seconds" if content["device_type"] == "cuda" else "cpu_seconds"
             seconds = sum(each[clock] for each in needed)
@@ -75,40 +90,25 @@ def detection_table(content: Content) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-TRAININGS_OF = {
-    "cleanlab": ("folds",),
-    "folds-averaged": ("folds",),
-    "aum-last": ("margins",),
-    "aum-stopped": ("margins", "plain"),
-    "ce-loss": ("plain",),
-    "ours-default": ("default",),
-    "ours-fast": ("fast",),
-}
-"""Method, or how its name begins → the trainings it needs."""
-
-
-def trainings_of(method: str) -> tuple[str, ...]:
-    """The trainings that a method needs."""
-    return next(needed for name, needed in TRAININGS_OF.items() if method.startswith(name))
-
-
 def print_results(content: Content) -> None:
     """Print a file of either kind as a table."""
     versions = content["versions"]
     print(f"{content['device']}, torch {versions['torch']}, commit {content.get('commit') or 'by row'}")
     if content["kind"] == SPEED:
         print(speed_table(content).to_string(index=False, na_rep="–", float_format="{:.4g}".format))
-        for entry in [*content["rows"], *content["points"]]:
-            for text in [*entry.get("notices", []), *([entry["failure"]] if "failure" in entry else [])]:
-                print(f"{entry.get('row') or entry['sweep']}: {text}")
+        notes = [
+            (entry.get("row") or f"sweep {entry['sweep']}", entry.get("failure") or entry.get("notices"))
+            for entry in [*content["rows"], *content["points"]]
+        ]
     else:
         names = ["auroc", "auprc", "f1", "noise_rate_error", "flagged", "seconds"]
         table = detection_table(content).reindex(columns=["data", "noise", "n", "method", *names])
         means = table.groupby(["data", "noise", "n", "method"], sort=False).mean()
         print(means.to_string(na_rep="–", float_format="{:.4f}".format))
-        for row in content["rows"]:
-            for training, reason in row["failures"].items():
-                print(f"{training} of {row['problem']} failed: {reason}")
+        notes = [(row["problem"], row["failures"]) for row in content["rows"]]
+    for name, note in notes:
+        if note:
+            print(f"{name}: {note}")
     if content["quick"]:
         print("Measured with --quick: small sizes, not figures to quote.")
     if not content["finished"]:

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -25,8 +25,6 @@ from paper.rows import read_rows, rows_path
 from paper.tables import TABLES
 
 INTERRUPTED = 130
-LINE_EVERY = 10.0
-"""Seconds between two lines of progress."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 Out = Annotated[
@@ -100,7 +98,7 @@ def run(
             device=device,
             threads=threads,
             deadline=math.inf if budget_minutes is None else started + 60 * budget_minutes,
-            report=_reporter(quiet),
+            quiet=quiet,
         )
         try:
             runner.run(make_batches(plan.missing, plan.protocol))
@@ -158,18 +156,6 @@ def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **ch
 
 def _folder(out: Path | None, quick: bool) -> Path:
     return out or Path("runs/reproduce-quick" if quick else "results/reproduce")
-
-
-def _reporter(quiet: bool) -> Callable[[str, int, int], None]:
-    latest, printed = "", 0.0
-
-    def report(title: str, done: int, total: int) -> None:
-        nonlocal latest, printed
-        if not quiet and (title != latest or time.monotonic() - printed > LINE_EVERY):
-            latest, printed = title, time.monotonic()
-            print(f"{title}: {done} of {total} epochs", file=sys.stderr, flush=True)
-
-    return report
 
 
 def _print_results(summary: dict[str, Any], as_json: bool) -> None:

@@ -3,9 +3,10 @@
 import json
 import math
 import shutil
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +28,8 @@ LEAST_SECONDS = 30.0
 """No batch is started with less time left."""
 LAST_SECONDS = 5.0
 """Training stops this long before the deadline, to finish writing."""
+LINE_EVERY = 10.0
+"""Seconds between two lines of progress."""
 CHECKPOINT_SECONDS = 30.0
 """Between checkpoints if there is a deadline."""
 
@@ -69,12 +72,11 @@ class Runner:
     """Folder of results."""
     runs: Path
     """Folder of runs and checkpoints, from which an interrupted call resumes."""
-    device: str = "auto"
-    threads: int | None = None
-    deadline: float = math.inf
-    """By time.monotonic()."""
-    report: Callable[[str, int, int], None] = lambda title, done, total: None
-    """Gets a batch's title and its epochs, done and in total."""
+    device: str
+    threads: int | None
+    deadline: float
+    """By time.monotonic(); infinity if there is none."""
+    quiet: bool
     trained: int = 0
     failed: int = 0
 
@@ -91,7 +93,7 @@ class Runner:
         for batch in batches:
             if self._seconds_left() <= LEAST_SECONDS:
                 return
-            self._title = batch_title(batch)
+            self._title, self._printed = batch_title(batch), 0.0
             self._tasks = self._by_hash(batch)
             try:
                 train(
@@ -126,7 +128,10 @@ class Runner:
         folder = self.runs / progress.spec.folder_name
         if progress.record is None and (folder / "spec.json").is_file():
             self._record(folder, *self._tasks[progress.spec.hash])
-        self.report(self._title, progress.done, progress.total)
+        if not self.quiet and time.monotonic() - self._printed > LINE_EVERY:
+            self._printed = time.monotonic()
+            done = f"{progress.done} of {progress.total} epochs"
+            print(f"{self._title}: {done}", file=sys.stderr, flush=True)
 
     def _record(self, folder: Path, task: Task, in_batch: bool) -> None:
         """Write the row last: if the process dies before, the next call finds the folder and repeats this."""

@@ -2,20 +2,14 @@
 
 import pytest
 
-from noiselimit.errors import InputError
 from paper.figures import FIGURES
-from paper.protocol import GRIDS, PROTOCOLS, Cell, make_tasks, protocol_for
+from paper.protocol import PROTOCOLS, Cell, make_tasks, protocol_for
 from paper.tables import PAPER, TABLES, choose_cells, table_tasks, with_values
 
 
 def test_the_paper_prints_228_numbers() -> None:
     assert len(PAPER) == 228
-    assert {name: len(cells) for name, cells in TABLES.items()} == {
-        "mnist": 132,
-        "cifar10": 80,
-        "cifar100": 8,
-        "clothing1m": 8,
-    }
+    assert [len(TABLES[name]) for name in ("mnist", "cifar10", "cifar100", "clothing1m")] == [132, 80, 8, 8]
     assert PAPER[Cell("mnist", "uniform", 0.8, 48_000, "limit-l")] == (97.7, 0.2)
 
 
@@ -37,7 +31,6 @@ def test_protocols(data: str, network: str, epochs: int, augmentation: str, seed
 
 
 def test_grids() -> None:
-    assert GRIDS["limit-l"]["beta"] == (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
     sizes = {"ce": 1, "ce-gn": 4, "dmi": 4, "soft-penalty": 20, "limit-g": 8, "limit-g+s": 32}
     for method, size in sizes.items():
         cell = Cell("mnist", "uniform", 0.5, 1000, method)
@@ -59,8 +52,6 @@ def test_a_task_says_how_its_run_is_trained() -> None:
 def test_fewer_epochs_leave_the_parents_theirs() -> None:
     short = protocol_for("mnist", epochs=15)
     assert (short.epochs, short.parent_epochs, short.full_epochs) == (15, 400, 400)
-    with pytest.raises(InputError, match="epochs is 401"):
-        protocol_for("mnist", epochs=401)
 
 
 def test_quick_runs_are_on_digits_and_have_settings_of_their_own() -> None:
@@ -73,16 +64,9 @@ def test_quick_runs_are_on_digits_and_have_settings_of_their_own() -> None:
 
 def test_cells_and_values_are_chosen() -> None:
     cells = choose_cells("mnist", ["limit-l"], ["uniform:0.8/10000", "uniform:0.5"])
-    assert [cell.problem for cell in cells] == [
-        "uniform:0.5/1000",
-        "uniform:0.5/10000",
-        "uniform:0.5/48000",
-        "uniform:0.8/10000",
-    ]
+    assert [(cell.p, cell.n) for cell in cells] == [(0.5, 1000), (0.5, 10_000), (0.5, 48_000), (0.8, 10_000)]
     tasks = table_tasks(cells[:1], [0], PROTOCOLS["mnist"])
     assert [task.hyper for task in with_values(tasks, ["beta=10", "beta=30"])] == ["beta=10", "beta=30"]
-    with pytest.raises(InputError, match="beta=7"):
-        with_values(tasks, ["beta=7"])
 
 
 def test_figures_and_what_they_train() -> None:
