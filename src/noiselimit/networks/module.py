@@ -125,10 +125,12 @@ def build_network(path: str, input_shape: tuple[int, ...], classes: int, seed: i
             if isinstance(child, nn.Dropout) and child.p:
                 parent._modules[name] = Dropout(child.p)
     # A hook, because a module around the network would prefix every name.
-    network.register_forward_hook(
-        lambda module, inputs, output: (output, output) if isinstance(output, Tensor) else output
-    )
+    network.register_forward_hook(_add_features)
     return network
+
+
+def _add_features(module: nn.Module, inputs: Any, output: Any) -> Any:  # not a lambda: it can be pickled
+    return (output, output) if isinstance(output, Tensor) else output
 
 
 def check_network(
@@ -167,9 +169,7 @@ def _check_tensors(what: str, path: str, module: nn.Module) -> None:
         if is_lazy(tensor):
             raise InputError(f"{what} '{path}': '{name}' has no shape yet, use layers that are not lazy.")
         if (other := names.setdefault(id(tensor), name)) != name:
-            raise InputError(
-                f"{what} '{path}': '{other}' and '{name}' are one tensor, give each place its own layer."
-            )
+            raise InputError(f"{what} '{path}': '{other}' and '{name}' are one tensor, use two layers.")
 
 
 def _call(what: str, path: str, module: nn.Module, input_shape: tuple[int, ...], when: str = "") -> Any:
@@ -206,10 +206,8 @@ def _call_in_training(path: str, network: nn.Module, input_shape: tuple[int, ...
 def _check_output(path: str, found: Any, classes: int) -> None:
     shapes = _shapes(found)
     if len(shapes) != 2 or shapes[0] != [BATCH, classes] or len(shapes[1]) != 2 or shapes[1][0] != BATCH:
-        raise InputError(
-            f"network '{path}' returns {shapes}: return logits [{BATCH}, {classes}], or them and features "
-            f"[{BATCH}, any]."
-        )
+        expected = f"logits [{BATCH}, {classes}], or (logits, features [{BATCH}, any])"
+        raise InputError(f"network '{path}' returns {shapes}: return {expected}.")
 
 
 def _check_head(path: str, network: nn.Module, logits: Tensor, features: Tensor) -> None:
