@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 
 import pytest
 import torch
-from batches import gradients, random_batch
 from torch import Tensor
 
 from noiselimit.methods import METHODS, Batch, Method
+from tests.methods.batches import gradients, random_batch
 
 ROWS, EXAMPLES, CLASSES = 3, 7, 4
 PER_EXAMPLE = ("logits", "features", "labels", "predictor_logits", "draws", "weights")

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from batches import gradients, random_batch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, softmax
 
 from noiselimit.draws import DRAWS
 from noiselimit.methods import METHODS, Batch, gap
+from tests.methods.batches import gradients, random_batch
 
 LIMIT = [name for name in METHODS if name.startswith("limit-")]
 
@@ -115,13 +115,6 @@ def test_labels_do_not_reach_the_classifier(name: str) -> None:
     before, after = (gradients(METHODS[name].loss(each, hyper), each) for each in (batch, other))
     assert torch.equal(before["logits"], after["logits"])
     assert not torch.equal(before["predictor"], after["predictor"])
-
-
-def test_init_differs_only_in_where_the_predictor_starts() -> None:
-    for name in ("limit-g", "limit-l"):
-        twin, plain = METHODS[f"{name}+init"], METHODS[name]
-        assert (twin.hyper, twin.needs_predictor, twin.draws) == (plain.hyper, True, None)
-        assert (twin.starts, plain.starts) == ("predictor", None)
 
 
 @given(examples=st.integers(1, 9), classes=st.integers(2, 6), seed=st.integers(0, 10_000))

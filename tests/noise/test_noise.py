@@ -225,14 +225,6 @@ def test_reading_json_opens_no_file(tmp_path):
     assert noise_from_json({"given": name}) == GivenNoise(name)  # the name of a label set
 
 
-@pytest.mark.parametrize(
-    ("text", "word"), [("unifrom:0.2", "'uniform'"), ("", "given"), ("none:0.2", "none")]
-)
-def test_text_that_is_no_noise(text, word):
-    with pytest.raises(InputError, match=word):
-        parse_noise(text)
-
-
 @pytest.mark.parametrize("kind", PROBABILITIES)
 @pytest.mark.parametrize("text", [":1.5", ":-0.1", ":nan", ":inf", "", ":", ":40%", ":a:b"])
 def test_text_that_is_no_probability(kind, text):
