@@ -320,9 +320,6 @@ def test_a_config_file(command, trained, table) -> None:
     options = 'label = "kind"\nbudget = 7\njson = true\nquiet = true\n'
     Path("audit.toml").write_text(f'data = "{table}"\n{options}')
     assert json.loads(command("audit", "--config", "audit.toml").out)["flagged"] == 7
-    answer = command("audit", "--config", "audit.toml", "--budget", "3", "--out", "elsewhere")
-    assert json.loads(answer.out)["flagged"] == 3
-    assert Path("elsewhere/report.html").exists()
 
 
 def test_an_older_audit_is_replaced_only_with_overwrite(command, trained, table) -> None:
@@ -332,7 +329,6 @@ def test_an_older_audit_is_replaced_only_with_overwrite(command, trained, table)
     assert command(*audit, "--budget", "2").code == 2
     assert contents(Path("audit-animals")) == before
     assert command(*audit, "--budget", "2", "--overwrite").code == 0
-    assert contents(Path("audit-animals")).keys() == before.keys()
     assert contents(Path("audit-animals")) != before
 
 

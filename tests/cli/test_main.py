@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -91,10 +90,3 @@ def test_a_pipe_gets_plain_text_even_without_unicode(program, trained):
     assert ended.returncode == 0
     assert ended.stdout.isascii()
     assert "\x1b" not in ended.stdout
-
-
-def test_nothing_is_printed_on_a_closed_stream(program):
-    ended = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *program, "shw"], text=True, capture_output=True)
-    assert ended.returncode == 2
-    assert "'show'" in ended.stderr
-    assert not list(Path().iterdir())

@@ -28,12 +28,6 @@ def test_a_grid_becomes_run_folders_a_table_and_a_report(command, table):
     assert not list(Path("runs").glob(".*"))
 
 
-def test_on_digits(command):
-    answer = command("train", "--data", "digits", "--train-size", "128", "--out", "there", *FAST)
-    assert answer.code == 0
-    assert only_run("there").spec.train_size == 128
-
-
 def test_settings_that_differ_are_columns(command, table):
     answer = command("train", "--data", table, "--learning-rate", "0.01,0.001", "--noise", "none", *FAST)
     header = next(line.split() for line in answer.out.splitlines() if "method" in line)

@@ -23,9 +23,7 @@ from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import Notice, unknown
 
-BAD_INPUT, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 130, 141, 143
-"""Exit codes; the last three are those of shells."""
-RESUMABLE = (["train"], ["demo"], ["audit"])
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 130, 141, 143  # exit codes, as in shells
 
 
 class _Commands(TyperGroup):
@@ -73,18 +71,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What was typed after ``noiselimit``; by default that of this process.
-
-    Returns
-    -------
-    int
-        The exit code: 0, 1 if a run failed, 2 for bad input, 130 or 143 after a signal.
-    """
+    """Run one command line, by default that of this process, and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
     with warnings.catch_warnings():
@@ -97,7 +84,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except typer.Exit as ended:
             return ended.exit_code
         except (KeyboardInterrupt, typer.Abort) as error:
-            kept = "checkpoints and finished runs are" if typed[:1] in RESUMABLE else "nothing is"
+            resumable = typed and typed[0] in ("train", "demo", "audit")
+            kept = "checkpoints and finished runs are" if resumable else "nothing is"
             _report(f"interrupted; {kept} kept. To continue: noiselimit {shlex.join(typed)}")
             return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
         except BrokenPipeError:  # the reader, such as head, has ended

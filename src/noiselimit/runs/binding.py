@@ -10,18 +10,9 @@ from noiselimit.runs.spec import RunSpec, architecture
 
 
 def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSpec:
-    """Bind a spec to data.
+    """Fill in network, precision, shares, data and parent, and reset settings without effect.
 
-    Parameters
-    ----------
-    spec : RunSpec
-    data : DataSet
-    fast_precision : what precision 'auto' means on the device; a user's own network gets float32.
-
-    Returns
-    -------
-    RunSpec
-        With network, precision, shares, data and parent filled in; settings without effect are reset.
+    `fast_precision` is what precision 'auto' means on the device; a user's own network gets float32.
     """
     examples = data.examples
     require_labels(examples, data.name)

@@ -160,10 +160,10 @@ class RunSpec:
             check_name(self.network)
         if self.predictor_network is not None:
             check_name(self.predictor_network)
-        if self.predictor_features is not None and not is_dotted(self.predictor_features):
+        features = self.predictor_features
+        if features is not None and not is_dotted(features):
             raise InputError(
-                f"predictor_features is {self.predictor_features!r}: give the dotted path of a factory, "
-                "such as mypackage.features:build."
+                f"predictor_features is {features!r}: give a path such as package.module:factory."
             )
         for name in ("network", "predictor_network", "predictor_features"):
             if getattr(self, name) is not None:
@@ -176,9 +176,7 @@ class RunSpec:
     def hash(self) -> str:
         """16 hexadecimal digits of everything that determines the result."""
         if self.data is None or "auto" in (self.network, self.precision):
-            raise InputError(
-                "this spec is not bound to data yet: call bind(spec, data) before asking its hash."
-            )
+            raise InputError("this spec is not bound to data yet: call bind(spec, data) first.")
         # The schema is always included because it gives the omitted defaults their meaning.
         content = {"schema": SCHEMA, **_without_defaults(self)}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -229,15 +227,11 @@ class RunSpec:
         known = {f.name for f in dataclasses.fields(cls)}
         if schema != SCHEMA or not set(values) <= known or not isinstance(values.get("hyper"), dict):
             raise InputError(
-                f"{source} was written by another version of noiselimit (schema {schema}, this one reads "
-                f"{SCHEMA}): install the version that wrote it."
+                f"{source} is of another version of noiselimit (schema {schema}, not {SCHEMA}): install it."
             )
         try:
-            for name, read in (
-                ("noise", noise_from_json),
-                ("transition", noise_from_json),
-                ("initial_weights", WeightsFile.from_json),
-            ):
+            readers = {"noise": noise_from_json, "transition": noise_from_json}
+            for name, read in {**readers, "initial_weights": WeightsFile.from_json}.items():
                 if values.get(name) is not None:
                     values[name] = read(values[name])
             return cls(**values)
@@ -342,9 +336,7 @@ def grid(**choices: Any) -> list[RunSpec]:
             continue
         if any(name in method.hyper for method in METHODS.values()):
             given = " and ".join(method.name for method in methods)
-            raise InputError(
-                f"{name} is not a hyper-parameter of {given}: leave it out or choose another method."
-            )
+            raise InputError(f"{name} is not a hyper-parameter of {given}: leave it out.")
         raise unknown("option", name, fields | hyper_names | {"method"})
     specs: dict[str, RunSpec] = {}
     for method in methods:
