@@ -294,11 +294,11 @@ def ranking(scores: Floats, wrong: Flags) -> dict[str, float | None]:
     return {"auroc": float(auroc), "auprc": float(auprc)}
 
 
-def flagging(flags: Flags, noise_rate: float, wrong: Flags) -> dict[str, float | None]:
-    """`f1` and `flagged` of a tool's flags, and the error of its estimated share of wrong labels."""
+def flagging(flags: Flags, noise_rate: float | None, wrong: Flags) -> dict[str, float | None]:
+    """`f1` and `flagged` of a tool's flags, and the error of its estimated share of wrong labels, if any."""
     return {
         "f1": float(f1_score(wrong, flags)) if wrong.any() else None,
         "flagged": float(flags.mean()),
         "noise_rate": noise_rate,
-        "noise_rate_error": noise_rate - float(wrong.mean()),
+        "noise_rate_error": None if noise_rate is None else noise_rate - float(wrong.mean()),
     }

@@ -13,7 +13,7 @@ import torch
 from benchmarks import documents, speed
 from benchmarks.__main__ import main
 from benchmarks.ceilings import epoch_cost, measure_ceilings, network_cost
-from benchmarks.peers import Margins, fold_splits, loss, normalized_margin, self_confidence
+from benchmarks.peers import Margins, flagging, fold_splits, loss, normalized_margin, self_confidence
 from benchmarks.problems import MADE, Problem, load_problem
 from benchmarks.results import RESULTS, compare, detection_table, print_results, read_results
 from benchmarks.speed import epoch_seconds
@@ -135,6 +135,8 @@ def test_scores_of_peers() -> None:
     assert self_confidence(probabilities, given) == pytest.approx([-0.7, -0.3])
     assert normalized_margin(probabilities, given) == pytest.approx([-0.75, -0.45])
     assert loss(probabilities, given) == pytest.approx(-np.log([0.7, 0.3]))
+    flagged = flagging(np.array([True, False]), None, np.array([True, True]))
+    assert (flagged["flagged"], flagged["noise_rate_error"]) == (0.5, None), "an audit may give no estimate"
     margins = Margins(torch.tensor([[1, 0]]), torch.zeros(1, 4), torch.tensor(1))
     margins.on_train_batch(torch.tensor([[1, 0]]), torch.tensor([[[1.0, 3.0, 2.0], [0.0, 5.0, 1.0]]]), None)
     assert margins.found.tolist() == [[0.0, 0.0, 4.0, -2.0]]
