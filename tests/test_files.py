@@ -18,7 +18,6 @@ from noiselimit.files import (
     atomic_file,
     atomic_folder,
     clear_leftovers,
-    file_lock,
     finite_json,
     folder_lock,
     make_folder,
@@ -170,12 +169,12 @@ def test_another_thread_is_refused(tmp_path: Path) -> None:
 
     def lock() -> None:
         try:
-            with file_lock(tmp_path / "audit", called=Path("mine"), remedy="choose another folder"):
+            with folder_lock(Path("mine"), tmp_path / ".audit.lock"):
                 pass
         except InputError as error:
             refused.append(error)
 
-    with file_lock(tmp_path / "audit"):
+    with folder_lock(Path("mine"), tmp_path / ".audit.lock"):
         thread = threading.Thread(target=lock)
         thread.start()
         thread.join()

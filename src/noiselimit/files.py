@@ -179,24 +179,12 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder, which is created if needed.
+def folder_lock(folder: Path, file: Path | None = None) -> Iterator[None]:
+    """Keep other processes out of a folder, by a lock on `file`, which is otherwise .lock in the folder.
 
-    The same thread may lock it again. A folder created here that stays empty is removed at the end.
+    The same thread may lock it again. Folders created here that stay empty are removed at the end.
     """
-    with _lock(folder / ".lock", folder, "choose another folder"):
-        yield
-
-
-@contextmanager
-def file_lock(path: Path, *, called: Path | None = None, remedy: str = "name another file") -> Iterator[None]:
-    """Lock a file or folder that is replaced as a whole; messages refer to it as `called`."""
-    with _lock(path.parent / f".{path.name}.lock", called or path, remedy):
-        yield
-
-
-@contextmanager
-def _lock(file: Path, name: Path, remedy: str) -> Iterator[None]:
+    file = file or folder / ".lock"
     try:
         from filelock import FileLock, Timeout
     except ModuleNotFoundError:  # a minimal installation: nothing else guards the folder then
@@ -208,7 +196,9 @@ def _lock(file: Path, name: Path, remedy: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise InputError(f"{name} is in use by another process: wait until it ends, or {remedy}.") from None
+        raise InputError(
+            f"{folder} is in use by another process: wait until it ends, or choose another folder."
+        ) from None
     try:
         yield
     finally:
@@ -216,6 +206,6 @@ def _lock(file: Path, name: Path, remedy: str) -> Iterator[None]:
             with suppress(OSError):  # Windows cannot delete an open file
                 file.unlink()  # while locked: a process that waits notices and creates a new one
         lock.release()
-        for folder in created:
+        for each in created:
             with suppress(OSError):
-                folder.rmdir()
+                each.rmdir()

@@ -3,8 +3,8 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def train(
     bound = [bind(spec, data, fast_precision(found)) for spec in listed]
     cores = _check_threads(threads, threads_per_block)
     folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
-    with _locked(folder):
+    with nullcontext() if folder is None else folder_lock(folder):
         trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, stop)
         runs = trainer.train(bound, interval, progress)
     return [runs[spec.hash] for spec in bound]
@@ -109,17 +109,6 @@ def _check_threads(threads: int | None, per_block: int) -> int:
         if not isinstance(value, int) or not 1 <= value <= most:
             raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
     return cores
-
-
-@contextmanager
-def _locked(folder: Path | None) -> Iterator[None]:
-    """Keep other processes out of the folder and clear what killed ones left half written."""
-    if folder is None:
-        yield
-        return
-    with folder_lock(folder):
-        clear_leftovers(folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
-        yield
 
 
 class _ProgressCounter:
@@ -156,6 +145,8 @@ class _Trainer:
         self, bound: Sequence[RunSpec], interval: float | None, progress: Callable[[Progress], None] | None
     ) -> dict[str, Run]:
         """Load or train these runs and their parents; returns them by hash."""
+        if self.folder is not None:
+            clear_leftovers(self.folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
         specs, runs = self._find_finished(bound)
         missing = [spec for spec in specs.values() if spec.hash not in runs]
         self._check_weights(missing, runs)

@@ -29,7 +29,7 @@ from noiselimit.cli.tables import plain_table, print_all, print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
-from noiselimit.files import clear_leftovers, file_lock
+from noiselimit.files import clear_leftovers, folder_lock
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
@@ -88,7 +88,6 @@ def audit(
     suspicious ones flagged, the class probabilities, and a page to review. The data are never changed.
     """
     from noiselimit.audit.fit import audit_data
-    from noiselimit.audit.folder import check_audit_folder
     from noiselimit.audit.issues import FlagRule
     from noiselimit.audit.report import make_summary, save_audit, summary_sentences
 
@@ -102,8 +101,7 @@ def audit(
     check_paths(data, folder, task.write, overwrite=task.overwrite)
     how = dict(vars(compute))
     del how["threads_per_block"]
-    with unfinished_folder(folder) as unfinished:
-        check_audit_folder(folder, overwrite=task.overwrite)
+    with unfinished_folder(folder, overwrite=task.overwrite) as unfinished:
         examined = _load(data, task, reading, source, settings.seeds[0], quiet)
         with training_progress(quiet) as progress:
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
@@ -189,28 +187,41 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 @contextmanager
-def unfinished_folder(folder: Path) -> Iterator[Path]:
+def unfinished_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield the folder for the runs of an audit, which is kept until the audit is written.
 
     Meanwhile, no other process can write the same audit.
     """
+    from noiselimit.audit.folder import check_audit_folder
+
     place = folder.resolve()
     unfinished = place.with_name(f".{place.name}.unfinished")
-    with file_lock(place, called=folder, remedy="choose another folder"):
+    with folder_lock(folder, place.with_name(f".{place.name}.lock")):
         clear_leftovers(place.parent, re.escape(place.name))
+        if not overwrite and _is_older(unfinished, place):
+            _delete(unfinished, place)
+        check_audit_folder(folder, overwrite=overwrite)
         try:
             yield unfinished
         except BaseException:
-            if _is_finished(place, unfinished) or not any(unfinished.glob("*/*.safetensors")):
+            if not any(unfinished.glob("*/*.safetensors")):
                 shutil.rmtree(unfinished, ignore_errors=True)
             raise
-        shutil.rmtree(unfinished, ignore_errors=True)
+        _delete(unfinished, place)
 
 
-def _is_finished(audit: Path, unfinished: Path) -> bool:
+def _is_older(unfinished: Path, audit: Path) -> bool:
     """Whether the audit was written after its runs: it was killed before it could delete them."""
-    both_exist = audit.exists() and unfinished.exists()
-    return both_exist and audit.stat().st_mtime_ns > unfinished.stat().st_mtime_ns
+    both_exist = unfinished.exists() and audit.exists()
+    return both_exist and unfinished.stat().st_mtime_ns <= audit.stat().st_mtime_ns
+
+
+def _delete(unfinished: Path, audit: Path) -> None:
+    """Delete the runs; a killed process leaves either all of them or a temporary folder."""
+    if unfinished.exists():
+        leftover = unfinished.with_name(f".{audit.name}.finished.tmp")
+        unfinished.rename(leftover)
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _load(data: str, task: Task, reading: Reading, source: Source, seed: int, quiet: bool) -> "DataSet":
