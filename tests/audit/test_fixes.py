@@ -183,7 +183,6 @@ def test_errors_leave_nothing_behind(tmp_path: Path) -> None:
     refused("source", "a.csv", overwrite=True)
     refused("source", "link.csv", overwrite=True)
     refused(r"must end in \.csv", "b.parquet")
-    refused("'relabel'", fix="relable")
     refused("'kind'", label="kind")
     refused("3 rows, not 2", audit=flagging([0, 1], [0, 1], [0, 1]))
     refused("row 2", audit=flagging([0, 1, 1], [0, 1, 1], [0, 1, 0]))

@@ -20,7 +20,7 @@ from noiselimit.audit.quality import Flags, Labels
 from noiselimit.data.examples import DataSet
 from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS
 from noiselimit.data.table_file import separator
-from noiselimit.errors import InputError, unknown
+from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
 
 Fix = Literal["drop", "relabel"]
@@ -54,8 +54,6 @@ def write_cleaned(
     Columns, their order, cell texts and types stay as they are. For a folder of class folders, the copy is a
     CSV of paths and labels. `label` names the column of labels in a table.
     """
-    if fix not in ("drop", "relabel"):
-        raise unknown("fix", fix, ("drop", "relabel"))
     check_cleaned_target(source, target, overwrite=overwrite)
     if audit.flags_withheld:
         raise InputError(
