@@ -127,7 +127,7 @@ def test_a_rule_and_clean_labels_are_mentioned() -> None:
     given, clean, probabilities = problem(60, 2, 6)
     audit = audit_probabilities(given, probabilities, FlagRule(budget=10))
     data = DataSet("x", make_examples(np.zeros((60, 1)), given, clean_labels=clean))
-    report = make_audit_report(audit, data, rule="--budget 10")
+    report = make_audit_report(audit, data)
     assert len(report.gaps_flagged) == 10
     assert "--budget 10" in report.flagged
     assert "AUROC of the gap 1.0000" in report.flagged

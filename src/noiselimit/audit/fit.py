@@ -11,7 +11,7 @@ import numpy as np
 
 from noiselimit.audit.calibration import Probabilities, average_runs, drop_averages
 from noiselimit.audit.diagnostics import check_learning, count_settings, held_out_agreement, select_runs
-from noiselimit.audit.issues import Audit, FlagRule, audit_labels
+from noiselimit.audit.issues import AUTOMATIC, Audit, FlagRule, audit_labels
 from noiselimit.audit.noise_rate import Agreement
 from noiselimit.audit.plan import DEFAULT, AuditPlan
 from noiselimit.audit.quality import Labels
@@ -40,7 +40,7 @@ class AuditFit:
     note: str | None = None
     """What could be done better, if anything."""
 
-    def audit(self, given: GivenLabels, rule: FlagRule | None = None) -> Audit:
+    def audit(self, given: GivenLabels, rule: FlagRule = AUTOMATIC) -> Audit:
         """Audit labels [n] with these probabilities."""
         return audit_labels(
             given, self.pred_probs, rule, warning=self.warning, note=self.note, known_from=self.known_from
@@ -48,7 +48,7 @@ class AuditFit:
 
 
 def audit_data(
-    data: DataSet, plan: AuditPlan = DEFAULT, rule: FlagRule | None = None, **options: Any
+    data: DataSet, plan: AuditPlan = DEFAULT, rule: FlagRule = AUTOMATIC, **options: Any
 ) -> tuple[Audit, AuditFit]:
     """Fit and audit a data set; `options` are those of `train`. Labels in the table are class numbers."""
     fitted = fit(data, plan, **options)

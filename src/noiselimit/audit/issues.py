@@ -67,10 +67,13 @@ class FlagRule:
         if self.budget is not None and not (whole and self.budget >= 0):
             raise InputError(f"budget is {self.budget!r}: give an integer ≥ 0.")
 
-    @property
-    def is_set(self) -> bool:
-        """Whether any field is set."""
-        return any(value is not None for value in vars(self).values())
+    def __str__(self) -> str:
+        """The option as typed, such as `--budget 20`; empty if none is set."""
+        options = (f"--{name.replace('_', '-')} {v:.15g}" for name, v in vars(self).items() if v is not None)
+        return " ".join(options)
+
+
+AUTOMATIC = FlagRule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +88,8 @@ class Audit:
     """Labels with this gap or a larger one are flagged."""
     missing: Labels
     """Rows without a label; they are in the table but never flagged."""
-    rule_given: bool = False
-    """Whether the user set how many labels to flag."""
+    rule: FlagRule
+    """How many labels the user wanted to be flagged."""
     warning: str | None = None
     """Why the audit cannot be trusted, if so."""
     note: str | None = None
@@ -95,7 +98,7 @@ class Audit:
     @property
     def flags_withheld(self) -> bool:
         """Whether nothing is flagged because of the warning."""
-        return self.warning is not None and not self.rule_given
+        return self.warning is not None and self.rule == AUTOMATIC
 
     @property
     def flagged(self) -> int:
@@ -103,7 +106,7 @@ class Audit:
         return int(self.table["is_label_issue"].sum())
 
 
-def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule | None = None) -> Audit:
+def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule = AUTOMATIC) -> Audit:
     """Audit labels [n] with class probabilities [n, C], both as a user passes them."""
     probabilities = check_probabilities(pred_probs)
     given = check_labels(labels, *probabilities.shape)
@@ -113,7 +116,7 @@ def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule | None = No
 def audit_labels(
     given: GivenLabels,
     probabilities: Probabilities,
-    rule: FlagRule | None = None,
+    rule: FlagRule = AUTOMATIC,
     *,
     warning: str | None = None,
     note: str | None = None,
@@ -123,12 +126,11 @@ def audit_labels(
 
     With a `warning`, there is no estimate, and only labels that the `rule` asks for are flagged.
     """
-    rule = rule or FlagRule()
     labelled, rest = ~given.missing, np.flatnonzero(given.missing)
     audited = probabilities[labelled] if len(rest) else probabilities  # a large array is not copied
     quality = measure(audited, given.labels[labelled])
     noise_rate = estimate_noise_rate(audited, quality, known_from)
-    if warning is not None and not rule.is_set:
+    if warning is not None and rule == AUTOMATIC:
         flags, threshold = np.zeros(len(quality), bool), NO_THRESHOLD
     else:
         flags, threshold = _flag(quality, noise_rate, rule)
@@ -145,7 +147,7 @@ def audit_labels(
     if warning is not None:
         attributes = dict.fromkeys(attributes)
     table.attrs = {**attributes, "warning": warning, "note": note}
-    return Audit(table, noise_rate, threshold, rest.astype(np.int64), rule.is_set, warning, note)
+    return Audit(table, noise_rate, threshold, rest.astype(np.int64), rule, warning, note)
 
 
 def _disagreement_note(given: GivenLabels, probabilities: Probabilities) -> str | None:
@@ -236,14 +238,11 @@ def describe_noise_rate(noise_rate: NoiseRate) -> str:
     )
 
 
-def describe_audit(audit: Audit, data: DataSet, rule: str = "") -> list[str]:
-    """What is flagged, what could be done better, and how right it is, a sentence each.
-
-    `rule` is the user's option as typed: `123 labels are flagged (--budget 123), gap 0.97 or more.`
-    """
+def describe_audit(audit: Audit, data: DataSet) -> list[str]:
+    """What is flagged, what could be done better, and how right it is, a sentence each."""
     flagged = audit.flagged
     count = "No label is" if not flagged else "1 label is" if flagged == 1 else f"{flagged:,} labels are"
-    why = f" ({rule})" if rule else ""
+    why = f" ({audit.rule})" if audit.rule != AUTOMATIC else ""
     if audit.flags_withheld:
         why = "; use --budget N to flag the N worst"
     threshold = f", gap {audit.threshold:.2f} or more" if flagged and audit.threshold <= MAX_GAP else ""

@@ -82,23 +82,23 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
     }
 
 
-def summary_sentences(audit: Audit, data: DataSet, rule: str) -> list[str]:
+def summary_sentences(audit: Audit, data: DataSet) -> list[str]:
     """The result in sentences, the most important first."""
     first = describe_noise_rate(audit.noise_rate) if audit.warning is None else NO_ESTIMATE
     sentences = [
         first,
         audit.warning,
-        *describe_audit(audit, data, rule),
+        *describe_audit(audit, data),
         f"Inputs: {describe_inputs(data)}.",
     ]
     return [sentence for sentence in sentences if sentence]
 
 
 def save_audit(
-    folder: Path, audit: Audit, fit: AuditFit, data: DataSet, rule: str, *, overwrite: bool
+    folder: Path, audit: Audit, fit: AuditFit, data: DataSet, *, overwrite: bool
 ) -> dict[str, str]:
     """Write the tables, the probabilities and the HTML page into one folder; return their paths."""
-    report = make_audit_report(audit, data, fit.runs, fit.counted, rule)
+    report = make_audit_report(audit, data, fit.runs, fit.counted)
     with audit_folder(folder, overwrite=overwrite) as temporary:
         write_audit_files(temporary, audit, fit.pred_probs, data)
         write_report(temporary / REPORT, report)
@@ -150,9 +150,9 @@ def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[s
 
 
 def make_audit_report(
-    audit: Audit, data: DataSet, runs: Sequence[Run] = (), counted: Sequence[bool] = (), rule: str = ""
+    audit: Audit, data: DataSet, runs: Sequence[Run] = (), counted: Sequence[bool] = ()
 ) -> AuditReport:
-    """Collect the contents of the page. `rule` is the user's option that set how many labels to flag."""
+    """Collect the contents of the page."""
     class_names = data.examples.class_names
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
     gaps = audit.table["gap"].to_numpy(dtype=np.float64)
@@ -163,7 +163,7 @@ def make_audit_report(
         title=f"Label audit of {data.name}",
         sentence=describe_noise_rate(audit.noise_rate) if reliable else NO_ESTIMATE,
         warning=audit.warning or "",
-        flagged=" ".join(describe_audit(audit, data, rule)),
+        flagged=" ".join(describe_audit(audit, data)),
         explanation=EXPLANATION if reliable else "",
         class_names=class_names,
         transition=audit.noise_rate.transition if drawable and reliable else None,

@@ -94,9 +94,6 @@ def audit(
     folder = task.out or default_folder(data)
     settings = make_plan(task.fast, plan)
     rule = FlagRule(task.expect_noise, task.budget, task.min_quality)
-    asked = " ".join(
-        f"--{name.replace('_', '-')} {value:.15g}" for name, value in vars(rule).items() if value is not None
-    )
     check_options(task, compute)
     check_paths(data, folder, task.write, overwrite=task.overwrite)
     how = dict(vars(compute))
@@ -105,7 +102,7 @@ def audit(
         examined = _load(data, task, reading, source, settings.seeds[0], quiet)
         with training_progress(quiet) as progress:
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
-        written = save_audit(folder, found, fitted, examined, asked, overwrite=task.overwrite)
+        written = save_audit(folder, found, fitted, examined, overwrite=task.overwrite)
         answer = make_summary(found, fitted, examined)
         cleaned = None
         try:  # whatever happens to the copy, the result is printed
@@ -115,7 +112,7 @@ def audit(
             if as_json:
                 print_json({**answer, **written, "cleaned": cleaned})
             else:
-                _print_answer(answer, summary_sentences(found, examined, asked))
+                _print_answer(answer, summary_sentences(found, examined))
                 _print_paths(written, cleaned)
     return 1 if any(run.failed for run in fitted.runs) else 0
 

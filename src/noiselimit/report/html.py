@@ -33,7 +33,6 @@ from noiselimit.report.content import (
     symbol,
 )
 
-GAP_SPAN = (0.0, 2**0.5)
 LONGEST_SIDE = 160
 PIXELATED_UP_TO = 64
 SAME_LEVEL = 0.05
@@ -82,7 +81,7 @@ def render_audit(report: AuditReport) -> str:
             (each.given, each.right, f"{each.labels:,.0f}" if each.labels >= 0.5 else "< 1")
             for each in report.confusions
         ],
-        gap=_gap_histogram(bars, "Histogram of the gap", threshold),
+        gap=_gap_histogram(bars, threshold),
         worst=[_card(suspect) for suspect in report.worst],
         galleries=[(each, [_card(suspect) for suspect in each.suspects]) for each in report.galleries],
         curves=_curves(report),
@@ -184,12 +183,16 @@ def _gap(report: Report) -> dict[str, Any] | None:
     ]
     if chosen and finite(chosen[0].gap_auc) is not None:
         facts.append(("ROC AUC", decimal(chosen[0].gap_auc)))
-    return {"svg": _gap_histogram(bars, "Histogram of the gap"), "facts": facts}
+    return {"svg": _gap_histogram(bars), "facts": facts}
 
 
-def _gap_histogram(bars: Sequence[Bars], title: str, threshold: tuple[float, str] | None = None) -> Markup:
-    labels = {"title": title, "x_label": "gap", "y_label": "examples"}
-    return Markup(histogram(bars, **labels, span=GAP_SPAN, threshold=threshold))  # type: ignore[arg-type]
+def _gap_histogram(bars: Sequence[Bars], threshold: tuple[float, str] | None = None) -> Markup:
+    title = "Histogram of the gap"
+    return Markup(
+        histogram(
+            bars, title=title, x_label="gap", y_label="examples", span=(0.0, 2**0.5), threshold=threshold
+        )
+    )
 
 
 def _suspect_hint(suspects: Sequence[Suspect]) -> str:
