@@ -51,8 +51,8 @@ def test_class_folders(animals):
     names = ["cat/a.jpg", "cat/b.PNG", "cat/black/c.gif", "dog/a.webp", "dog/z.Jpeg"]
     assert list(data.examples.names) == names
     assert (data.test, data.notes) == (None, ())
-    (animals / "cat").rename(animals / "train")
-    assert load_data(animals).examples.class_names == ("dog", "train")
+    (animals / "dog").rename(animals / "train")
+    assert load_data(animals).examples.class_names == ("cat", "train")
 
 
 def test_train_test_and_validation_folders(tmp_path):
