@@ -6,7 +6,6 @@ keys with labels, and the folder `images`. The lists may also be in the sub-fold
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -37,20 +36,16 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
 
     The training examples have clean labels only if all of them are known; in the published lists none is.
     """
-    lists = _Lists(next((place for place in _places(folder) if (place / TRAIN_KEYS).is_file()), folder))
-    names = tuple(line for _, line in lists.lines(CATEGORIES))
-    noisy, clean = lists.labels(NOISY_LABELS, len(names)), lists.labels(CLEAN_LABELS, len(names))
+    lists = next((place for place in _places(folder) if (place / TRAIN_KEYS).is_file()), folder)
+    names = tuple(line for _, line in _lines(lists / CATEGORIES))
+    noisy, clean = (_read_labels(lists / name, len(names)) for name in (NOISY_LABELS, CLEAN_LABELS))
     side = reading.resize or SIDE
     cut = Cut(side, side, round(side * MARGIN))
     check = PictureCheck("clothing1m", skip=reading.skip_bad_images)
     total = 0
     parts: dict[str, Examples] = {}
-    for keys, labels, known in (
-        (TRAIN_KEYS, NOISY_LABELS, noisy),
-        (VALIDATION_KEYS, CLEAN_LABELS, clean),
-        (TEST_KEYS, CLEAN_LABELS, clean),
-    ):
-        given = lists.labelled_keys(keys, labels, known)
+    for keys, labels in ((TRAIN_KEYS, noisy), (VALIDATION_KEYS, clean), (TEST_KEYS, clean)):
+        given = _labelled_keys(lists / keys, labels)
         paths = list(given)
         total += len(paths)
         rows = check.good_rows(folder, paths, _require_picture if check.skip else _require_file)
@@ -61,7 +56,7 @@ def clothing1m(folder: Path, reading: Reading) -> DataSet:
             np.array([given[key] for key in kept]),
             class_names=names,
             clean_labels=np.array([clean[key] for key in kept]) if all_clean else None,
-            source=str(lists.folder / keys),
+            source=str(lists / keys),
             may_lack_classes=keys != TRAIN_KEYS,
             names=kept,
         )
@@ -90,39 +85,33 @@ def _require_file(row: int, path: str) -> None:
         raise InputError(f"{path}: this picture is missing or empty; restore it or use --skip-bad-images.")
 
 
-@dataclass(frozen=True)
-class _Lists:
-    """The folder of the text lists."""
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines that are not blank."""
+    with readable(path, "unpack it with the other lists"), path.open(encoding="utf-8") as file:
+        for position, line in enumerate(file, 1):
+            if text := line.strip():
+                yield position, text
 
-    folder: Path
 
-    def lines(self, name: str) -> Iterator[tuple[int, str]]:
-        """Numbered lines that are not blank."""
-        path = self.folder / name
-        with readable(path, "unpack it with the other lists"), path.open(encoding="utf-8") as file:
-            for position, line in enumerate(file, 1):
-                if text := line.strip():
-                    yield position, text
+def _read_labels(path: Path, classes: int) -> dict[str, int]:
+    """Key → number of its category."""
+    labels: dict[str, int] = {}
+    for line, text in _lines(path):
+        key, _, label = text.rpartition(" ")
+        if not key or not label.isascii() or not label.isdigit() or int(label) >= classes:
+            problem = f"line {line} is not a path and a category below {classes}"
+            raise InputError(f"{path}: {problem}; unpack the lists again.")
+        labels[key.rstrip()] = int(label)
+    return labels
 
-    def labels(self, name: str, classes: int) -> dict[str, int]:
-        """Key → number of its category."""
-        labels: dict[str, int] = {}
-        for line, text in self.lines(name):
-            key, _, label = text.rpartition(" ")
-            if not key or not label.isascii() or not label.isdigit() or int(label) >= classes:
-                problem = f"line {line} is not a path and a category below {classes}"
-                raise InputError(f"{self.folder / name}: {problem}; unpack the lists again.")
-            labels[key.rstrip()] = int(label)
-        return labels
 
-    def labelled_keys(self, keys: str, name: str, labels: Mapping[str, int]) -> dict[str, int]:
-        """The keys of a list in its order, each once, with their labels."""
-        found: dict[str, int] = {}
-        for line, key in self.lines(keys):
-            if key not in labels:
-                problem = f"{key} in line {line} has no label in {name}"
-                raise InputError(f"{self.folder / keys}: {problem}; unpack the lists again.")
-            found[key] = labels[key]
-        if not found:
-            raise InputError(f"{self.folder / keys}: this list is empty; unpack it again.")
-        return found
+def _labelled_keys(path: Path, labels: Mapping[str, int]) -> dict[str, int]:
+    """The keys of a list in its order, each once, with their labels."""
+    found: dict[str, int] = {}
+    for line, key in _lines(path):
+        if key not in labels:
+            raise InputError(f"{path}: {key} in line {line} has no label; unpack the lists again.")
+        found[key] = labels[key]
+    if not found:
+        raise InputError(f"{path}: this list is empty; unpack it again.")
+    return found
