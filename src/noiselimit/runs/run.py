@@ -235,7 +235,9 @@ class Run:
         -------
         float32 array [n, C]
         """
-        ready = self._canonical(inputs)
+        if self.data.table is not None and isinstance(inputs, pd.DataFrame):
+            inputs = self.data.table.encode(inputs, "inputs")
+        ready = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, "inputs")
         if ready.shape[1:] != self.data.input_shape:
             raise InputError(
                 f"inputs have shape {list(ready.shape[1:])} each, but the run was trained on "
@@ -252,13 +254,6 @@ class Run:
         with torch.inference_mode():
             found = [self.model(batch)[0].softmax(-1) for batch in self.data.batches(ready, batch_size)]
         return np.asarray(torch.cat(found).numpy(), np.float32)
-
-    def _canonical(self, inputs: Any) -> Inputs:
-        if isinstance(inputs, LazyInputs):
-            return inputs
-        if self.data.table is not None and isinstance(inputs, pd.DataFrame):
-            inputs = self.data.table.encode(inputs, "inputs")
-        return canonical_inputs(inputs, "inputs")
 
 
 def prediction_table(run: Run, inputs: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
