@@ -1,7 +1,6 @@
 """Evaluating the networks of a block: accuracy, loss, hits and class probabilities of a part."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -55,7 +54,7 @@ def recount_hits(
         on_batch(batch, logits)
         if number == most:
             break
-    return replace(totals, correct=correct, wrong=wrong, fitted=fitted)
+    return totals._replace(correct=correct, wrong=wrong, fitted=fitted)
 
 
 def score_examples(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,8 +17,7 @@ MOST_TALLIED_CLASSES = 64
 """Up to here our kernel is used. On an H200 it was faster than torch with 10 classes, not with 100."""
 
 
-@dataclass(frozen=True, eq=False)
-class EpochTotals:
+class EpochTotals(NamedTuple):
     """Sums over an epoch, [K], on the device so that no step waits for them."""
 
     loss: Tensor  # float64: summed over examples
@@ -39,11 +38,8 @@ class EpochTotals:
 
     def clear(self) -> None:
         """Start again, in the same tensors."""
-        torch._foreach_zero_(self._sums())
+        torch._foreach_zero_(self[:-1])
         self.first_bad.fill_(-1)
-
-    def _sums(self) -> tuple[Tensor, ...]:
-        return self.loss, self.correct, self.wrong, self.fitted, self.unsure, self.square_norm
 
     @torch.no_grad()
     def add(
@@ -63,7 +59,7 @@ class EpochTotals:
         if kernels and logits.shape[-1] <= MOST_TALLIED_CLASSES:
             from noiselimit.engine.kernels.tally import tally
 
-            tally((*self._sums(), self.first_bad), losses, logits, predicted, labels, wrong, step)
+            tally(self, losses, logits, predicted, labels, wrong, step)
             return
         hit = logits.argmax(-1) == labels
         self.loss.add_(losses.to(torch.float64) * labels.shape[1])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,8 +12,7 @@ PIECE = 2**16
 """Weights that are updated at a time on a CPU, so that they stay in its cache."""
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(NamedTuple):
     """What an optimiser step needs besides the gradient."""
 
     learning_rate: Tensor  # [K]
@@ -22,13 +22,12 @@ class Rates:
 
     def copy_(self, other: "Rates") -> None:
         """Copy the other's rates, but not its step, into these tensors."""
-        self.learning_rate.copy_(other.learning_rate)
-        self.weight_decay.copy_(other.weight_decay)
-        self.momentum.copy_(other.momentum)
+        for own, rates in zip(self[:3], other[:3], strict=True):
+            own.copy_(rates)
 
     def of_rows(self, rows: Tensor) -> "Rates":
         """The rates of rows int64 [R]."""
-        return Rates(self.learning_rate[rows], self.weight_decay[rows], self.momentum[rows], self.step)
+        return Rates(*(rates[rows] for rates in self[:3]), step=self.step)
 
 
 Tensors = Mapping[str, Tensor]
