@@ -27,7 +27,7 @@ class Rates(NamedTuple):
 
     def of_rows(self, rows: Tensor) -> "Rates":
         """The rates of rows int64 [R]."""
-        return Rates(*(rates[rows] for rates in self[:3]), step=self.step)
+        return Rates(self.learning_rate[rows], self.weight_decay[rows], self.momentum[rows], self.step)
 
 
 Tensors = Mapping[str, Tensor]
