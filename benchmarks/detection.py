@@ -58,7 +58,7 @@ def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> F
     return {
         "gap": table["gap"].to_numpy(np.float64),
         "flags": table["is_label_issue"].to_numpy(np.bool_),
-        "share": table.attrs["share"],
+        "share": table.attrs["wrong_share"],
         "facts": {**facts, "trained": trained},
     }
 
@@ -82,7 +82,7 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Notice)
             table = find_label_issues(labels=given, pred_probs=found["folds"]["averaged"])
-        flags, share = table["is_label_issue"].to_numpy(np.bool_), table.attrs["share"]
+        flags, share = table["is_label_issue"].to_numpy(np.bool_), table.attrs["wrong_share"]
         return {**ranking(table["gap"].to_numpy(), wrong), **flagging(flags, share, wrong)}
     rank, _, when = method.rpartition("-")
     if rank == "ce-loss":

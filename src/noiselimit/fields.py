@@ -10,7 +10,13 @@ def option(default: T, help: str, **metadata: Any) -> T:
     """Declare a dataclass field together with the help text of its command-line option.
 
     Of the `metadata`, `shown` is the default as --help prints it, if that is not the value itself; `metavar`
-    is what the option takes; `name` is the option's name if it is not the field's.
+    is what the option takes; `name` is the option's name if it is not the field's; `min` is the smallest
+    value of a number.
     """
     result: T = field(default=default, metadata={"help": help, **metadata})
     return result
+
+
+def required(help: str, **metadata: Any) -> Any:
+    """Declare a field without a default, whose option must be typed."""
+    return field(metadata={"help": help, **metadata})

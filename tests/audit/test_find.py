@@ -85,7 +85,7 @@ def test_random_labels_are_not_flagged_unless_asked_for() -> None:
     assert caught[0].filename == __file__
     assert not table["is_label_issue"].any()
     assert table.attrs == {
-        **dict.fromkeys(("wrong_labels", "share", "interval", "known_from", "note")),
+        **dict.fromkeys(("wrong_labels", "wrong_share", "interval", "known_from", "note")),
         "warning": str(caught[0].message),
     }
     with pytest.warns(Notice, match="--learning-rate"):

@@ -54,7 +54,7 @@ def test_columns_in_data_order() -> None:
     assert 10 < len(flagged) < 70
     assert (flagged["given_label"] != flagged["predicted_label"]).all()
     low, high = table.attrs["interval"]
-    assert low <= table.attrs["share"] <= high
+    assert low <= table.attrs["wrong_share"] <= high
 
 
 @settings(max_examples=30, deadline=None)

@@ -98,3 +98,14 @@ def test_resume_imports_no_code_that_a_file_names(command, table, monkeypatch, o
     Path("runs", FILE).write_text(json.dumps({"format": 1, "folder": str(Path.cwd()), "options": options}))
     assert command("train", "--resume", "runs").code == 2
     assert not Path("it-ran").exists()
+
+
+def test_all_mistakes_of_a_config_file_are_listed(command):
+    Path("c.toml").write_text(
+        "learning_rte = 1\nconfig = 'd.toml'\nbeta = [[1]]\nseed = true\nnoise = []\nquiet = 1\nepochs = 1\n"
+    )
+    answer = command("train", "--config", "c.toml")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    for word in ("'learning-rate'", "'config'", "beta must", "seed must", "noise must", "quiet must"):
+        assert word in answer.err
+    assert "epochs must" not in answer.err

@@ -140,7 +140,7 @@ def audit_labels(
         table.loc[rest, "suggested_probability"] = probabilities[rest].max(1).astype(np.float64)
     attributes: dict[Hashable, Any] = {
         "wrong_labels": noise_rate.wrong,
-        "share": noise_rate.rate,
+        "wrong_share": noise_rate.rate,
         "interval": list(noise_rate.interval),
         "known_from": noise_rate.known_from,
     }

@@ -55,7 +55,7 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
         "columns": None if data.table is None else [column.name for column in data.table.columns],
         "remarks": list(data.notes),
         "wrong_labels": estimate["wrong_labels"],
-        "wrong_share": estimate["share"],
+        "wrong_share": estimate["wrong_share"],
         "interval": estimate["interval"],
         "known_from": estimate["known_from"],
         "flagged": audit.flagged,

@@ -1,45 +1,142 @@
-"""noiselimit bound: the paper's bounds as numbers, and Fig. 2."""
+"""noiselimit bound: the paper's bounds as numbers, and Fig. 2.
+
+A bound is a dataclass: its docstring is the help of the command, and its fields are the options. The fields
+have the names of the parameters in `noiselimit.information`, which errors mention.
+"""
 
 import math
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from noiselimit.cli.options import Json, path_option, several
+from noiselimit.cli.options import Json, field_options, path_option, several, with_options
 from noiselimit.cli.tables import print_json
 from noiselimit.errors import InputError
+from noiselimit.fields import option, required
 
-# The parameters below have the names of the functions' parameters, which errors mention.
-Classes = Annotated[int, typer.Option(metavar="K", min=2, help="Number of classes.")]
-Noise = Annotated[
-    float | None, typer.Option("--noise", metavar="P", help="Share of labels replaced by another, uniformly.")
-]
-Entropy = Annotated[
-    float | None, typer.Option("--entropy", metavar="BITS", help="Instead of --noise: H(y|x) in bits.")
-]
+Result = tuple[dict[str, float], str]
+"""The bound and what it depends on, for --json; why the bound is vacuous, or ''."""
 
 
-def _entropy(probability: float | None, entropy: float | None, classes: int) -> float:
-    """H(y|x) in bits, from the probability of uniform noise or as given."""
-    from noiselimit.information import uniform_noise_entropy
-    from noiselimit.information.entropy import numbers
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """How many classes there are, and how noisy the labels are."""
 
-    if (probability is None) == (entropy is None):
-        raise InputError("give either --noise or --entropy.")
-    found = uniform_noise_entropy(probability, classes) if entropy is None else entropy
-    return float(numbers("noise_entropy", found))
+    classes: int = required("Number of classes.", metavar="K", min=2)
+    probability: float | None = option(
+        None, "Share of labels replaced by another, uniformly.", name="noise", metavar="P"
+    )
+    noise_entropy: float | None = option(
+        None, "Instead of --noise: H(y|x) in bits.", name="entropy", metavar="BITS"
+    )
+
+    def entropy(self) -> float:
+        """H(y|x) in bits."""
+        from noiselimit.information import uniform_noise_entropy
+        from noiselimit.information.entropy import numbers
+
+        if (self.probability is None) == (self.noise_entropy is None):
+            raise InputError("give either --noise or --entropy.")
+        if self.probability is not None:
+            return float(uniform_noise_entropy(self.probability, self.classes))
+        return float(numbers("noise_entropy", self.noise_entropy))
 
 
-def _print(name: str, value: float, vacuous: str, facts: dict[str, Any], as_json: bool) -> None:
-    """Print the number on stdout; if the bound is vacuous, print the reason on stderr."""
-    if as_json:
-        print_json({name: value, **facts, "vacuous": bool(vacuous)})
-        return
-    print(f"{value:.3g}" if value < 100 else f"{value:.0f}")
-    if vacuous:
-        print(f"vacuous: {vacuous}", file=sys.stderr)
+@dataclass(frozen=True, kw_only=True)
+class Fano(Labels):
+    """Print the lowest training error that memorised bits allow.
+
+    Theorem 2.1, in expectation over data and training. The error is measured on the noisy labels.
+    """
+
+    information: float = required("I(w;Y|X) per label: what the weights hold.", name="bits", metavar="BITS")
+
+    def compute(self) -> Result:
+        from noiselimit.information import least_error
+
+        entropy = self.entropy()
+        error = least_error(entropy, self.information, self.classes)
+        note = f"no error is implied, since a label holds {entropy:.3g} bits of noise" if error == 0 else ""
+        facts = {"classes": self.classes, "noise_entropy": entropy, "bits": self.information}
+        return {"least_error": error, **facts}, note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memorised(Labels):
+    """Print the fewest bits that a training error implies.
+
+    Theorem 2.1 solved for the bits memorised per label. It holds for the mean over training runs.
+    """
+
+    error: float = required("Training error on the given, noisy labels.", metavar="R")
+
+    def compute(self) -> Result:
+        from noiselimit.information import least_information
+
+        entropy = self.entropy()
+        bits = least_information(entropy, self.error, self.classes)
+        bits = bits if bits > 1e-12 else 0.0  # a rounding error
+        note = "such an error needs no memorised bits" if bits == 0 else ""
+        facts = {"classes": self.classes, "noise_entropy": entropy, "error": self.error}
+        return {"least_bits": bits, **facts}, note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity(Labels):
+    """Print the most bits that noisy gradients can carry.
+
+    Proposition 3.1, per label and summed over the passes; for Laplace noise the corrected bound.
+    """
+
+    mean_square_norm: float = required(
+        "Mean of ‖μ‖², the gradient without noise.", name="square_norm", metavar="N"
+    )
+    sigma: float = required("Standard deviation of each component's noise.", metavar="S")
+    distribution: str = option("gaussian", "gaussian or laplace.", metavar="NAME")
+    passes: int = option(1, "Passes over the data.", metavar="T", min=1)
+    dimension: int | None = option(None, "Numbers in a gradient.", metavar="D", shown="the number of classes")
+
+    def compute(self) -> Result:
+        from noiselimit.information import gradient_capacity
+
+        noise_is_known = self.probability is not None or self.noise_entropy is not None
+        entropy = self.entropy() if noise_is_known else math.log2(self.classes)
+        size = self.classes if self.dimension is None else self.dimension
+        each = gradient_capacity(self.mean_square_norm, size, self.sigma, cast(Any, self.distribution))
+        bits = self.passes * each
+        note = f"a label holds {entropy:.3g} bits at most" if bits >= entropy else ""
+        facts = {"bits_per_gradient": each, "passes": self.passes, "noise_entropy": entropy}
+        return {"most_bits": bits, **facts}, note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """Print the largest gap between training and test loss.
+
+    Theorem 2.2, in expectation over data and training.
+    """
+
+    examples: int = required("Training examples.", metavar="N")
+    input_information: float = required(
+        "I(w;X), of the whole training set.", name="input_bits", metavar="BITS"
+    )
+    label_information: float = required(
+        "I(w;Y|X), of the whole training set.", name="label_bits", metavar="BITS"
+    )
+    sigma: float = option(0.5, "The loss is S-sub-Gaussian; 0.5 for one in [0, 1].", metavar="S")
+
+    def compute(self) -> Result:
+        from noiselimit.information import generalisation_gap
+
+        gap = generalisation_gap(self.input_information, self.label_information, self.examples, self.sigma)
+        width = 2 * self.sigma  # of an interval in which every loss is sigma-sub-Gaussian
+        note = f"a loss in an interval of {width:g} has no larger gap" if gap >= width > 0 else ""
+        bits = {"input_bits": self.input_information, "label_bits": self.label_information}
+        return {"gap": gap, **bits, "examples": self.examples, "sigma": self.sigma}, note
 
 
 bound = typer.Typer(rich_markup_mode=None)
@@ -52,117 +149,31 @@ def _bound(context: typer.Context) -> None:
         print(context.get_help())
 
 
-@bound.command()
-def fano(
-    classes: Classes,
-    information: Annotated[
-        float, typer.Option("--bits", metavar="BITS", help="I(w;Y|X) per label: what the weights hold.")
-    ],
-    probability: Noise = None,
-    noise_entropy: Entropy = None,
-    as_json: Json = False,
-) -> None:
-    """Print the lowest training error that memorised bits allow.
+def _command(kind: type[Any]) -> Callable[..., Any]:
+    """The number goes to stdout; if the bound is vacuous, the reason goes to stderr."""
 
-    Theorem 2.1, in expectation over data and training. The error is measured on the noisy labels.
-    """
-    from noiselimit.information import least_error
+    @with_options(chosen=field_options(kind))
+    def command(*, chosen: Any, as_json: Json = False) -> None:
+        found, vacuous = chosen.compute()
+        if as_json:
+            print_json({**found, "vacuous": bool(vacuous)})
+            return
+        value = next(iter(found.values()))
+        print(f"{value:.3g}" if value < 100 else f"{value:.0f}")
+        if vacuous:
+            print(f"vacuous: {vacuous}", file=sys.stderr)
 
-    entropy = _entropy(probability, noise_entropy, classes)
-    error = least_error(entropy, information, classes)
-    note = f"no error is implied, since a label holds {entropy:.3g} bits of noise" if error == 0 else ""
-    facts = {"classes": classes, "noise_entropy": entropy, "bits": information}
-    _print("least_error", error, note, facts, as_json)
+    return command
 
 
-@bound.command()
-def memorised(
-    classes: Classes,
-    error: Annotated[
-        float, typer.Option("--error", metavar="R", help="Training error on the given, noisy labels.")
-    ],
-    probability: Noise = None,
-    noise_entropy: Entropy = None,
-    as_json: Json = False,
-) -> None:
-    """Print the fewest bits that a training error implies.
-
-    Theorem 2.1 solved for the bits memorised per label. It holds for the mean over training runs.
-    """
-    from noiselimit.information import least_information
-
-    entropy = _entropy(probability, noise_entropy, classes)
-    bits = least_information(entropy, error, classes)
-    bits = bits if bits > 1e-12 else 0.0  # a rounding error
-    note = "such an error needs no memorised bits" if bits == 0 else ""
-    facts = {"classes": classes, "noise_entropy": entropy, "error": error}
-    _print("least_bits", bits, note, facts, as_json)
-
-
-@bound.command()
-def capacity(
-    classes: Classes,
-    mean_square_norm: Annotated[
-        float, typer.Option("--square-norm", metavar="N", help="Mean of ‖μ‖², the gradient without noise.")
-    ],
-    sigma: Annotated[float, typer.Option(metavar="S", help="Standard deviation of each component's noise.")],
-    distribution: Annotated[str, typer.Option(metavar="NAME", help="gaussian or laplace.")] = "gaussian",
-    passes: Annotated[int, typer.Option(metavar="T", min=1, help="Passes over the data.")] = 1,
-    dimension: Annotated[
-        int | None, typer.Option(metavar="D", help="Numbers in a gradient. [default: the number of classes]")
-    ] = None,
-    probability: Noise = None,
-    noise_entropy: Entropy = None,
-    as_json: Json = False,
-) -> None:
-    """Print the most bits that noisy gradients can carry.
-
-    Proposition 3.1, per label and summed over the passes; for Laplace noise the corrected bound.
-    """
-    from noiselimit.information import gradient_capacity
-
-    if probability is None and noise_entropy is None:
-        entropy = math.log2(classes)
-    else:
-        entropy = _entropy(probability, noise_entropy, classes)
-    size = classes if dimension is None else dimension
-    each = gradient_capacity(mean_square_norm, size, sigma, cast(Any, distribution))
-    note = f"a label holds {entropy:.3g} bits at most" if passes * each >= entropy else ""
-    facts = {"bits_per_gradient": each, "passes": passes, "noise_entropy": entropy}
-    _print("most_bits", passes * each, note, facts, as_json)
-
-
-@bound.command()
-def gap(
-    examples: Annotated[int, typer.Option(metavar="N", help="Training examples.")],
-    input_information: Annotated[
-        float, typer.Option("--input-bits", metavar="BITS", help="I(w;X), of the whole training set.")
-    ],
-    label_information: Annotated[
-        float, typer.Option("--label-bits", metavar="BITS", help="I(w;Y|X), of the whole training set.")
-    ],
-    sigma: Annotated[
-        float, typer.Option(metavar="S", help="The loss is S-sub-Gaussian; 0.5 for one in [0, 1].")
-    ] = 0.5,
-    as_json: Json = False,
-) -> None:
-    """Print the largest gap between training and test loss.
-
-    Theorem 2.2, in expectation over data and training.
-    """
-    from noiselimit.information import generalisation_gap
-
-    found = generalisation_gap(input_information, label_information, examples, sigma)
-    width = 2 * sigma  # of an interval in which every loss is sigma-sub-Gaussian
-    note = f"a loss in an interval of {width:g} has no larger gap" if found >= width > 0 else ""
-    facts = {"input_bits": input_information, "label_bits": label_information, "examples": examples}
-    _print("gap", found, note, {**facts, "sigma": sigma}, as_json)
+for _kind in (Fano, Memorised, Capacity, Gap):
+    bound.command(_kind.__name__.lower(), help=_kind.__doc__)(_command(_kind))
 
 
 @bound.command()
 def plot(
     out: Annotated[Path, path_option("FILE", "File to write, ending in .svg.")],
-    classes: Classes = 10,
+    classes: Annotated[int, typer.Option(metavar="K", min=2, help="Number of classes.")] = 10,
     probability: Annotated[
         str, typer.Option("--noise", metavar="P,...", help="Probabilities of uniform noise.")
     ] = "0.2,0.4,0.6,0.8",

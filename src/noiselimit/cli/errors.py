@@ -48,7 +48,7 @@ def _option_names(command: Any) -> dict[str, str]:
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Use the file's values as defaults of the command."""
+    """Use the file's values as defaults of the command; the error lists all mistakes of the file."""
     if path is None:
         return None
     try:
@@ -60,18 +60,22 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     parameters = {each.opts[0].removeprefix("--"): each for each in context.command.params}
     del parameters["config"]
     defaults: dict[str, Any] = {}
+    mistakes: list[str] = []
     for key, value in values.items():
         parameter: Any = parameters.get(key.replace("_", "-"))
-        if parameter is None:
-            raise InputError(f"{path}: {unknown('option', key, parameters)}")
         items = value if isinstance(value, list) else [value]
-        if getattr(parameter, "is_flag", False):
+        if parameter is None:
+            mistakes.append(str(unknown("option", key, parameters)).rstrip("."))
+        elif getattr(parameter, "is_flag", False):
             if not isinstance(value, bool):
-                raise InputError(f"{path}: {key} must be true or false.")
+                mistakes.append(f"{key} must be true or false")
             defaults[parameter.name] = value
         elif items and all(type(item) in (str, int, float) for item in items):
             defaults[parameter.name] = ",".join(map(str, items))
         else:
-            raise InputError(f"{path}: {key} must be a number, a text or a list of those.")
+            mistakes.append(f"{key} must be a number, a text or a list of those")
+    if mistakes:
+        end = "" if mistakes[-1].endswith("?") else "."
+        raise InputError(f"{path}: {'; '.join(mistakes)}{end}")
     context.default_map = {**(context.default_map or {}), **defaults}
     return path

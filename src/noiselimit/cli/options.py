@@ -128,6 +128,7 @@ def field_options(cls: Any, *names: str) -> Options:
     for each in fields(cls):
         if "help" in each.metadata and (not names or each.name in names):
             kind, default = hints[each.name], each.default
+            default = inspect.Parameter.empty if default is MISSING else default
             if isinstance(default, tuple):  # typed with commas
                 lists.append(each.name)
                 kind, default = str | None, None
@@ -187,18 +188,22 @@ def _hyper_options() -> list[inspect.Parameter]:
         usual = Counter(method.hyper[name] for method in methods).most_common(1)[0][0]
         others = [f"{each.name}: {each.hyper[name]:g}" for each in methods if each.hyper[name] != usual]
         shown = "; ".join([f"{usual:g}", *others])
-        found.append(_parameter(name, str | None, None, help, "N,...", shown))
+        found.append(_parameter(name, str | None, None, help, metavar="N,...", shown=shown))
     return found
 
 
-def _parameter(
-    name: str, kind: Any, default: Any, help: str, metavar: str | None = None, shown: str = "", **other: Any
-) -> inspect.Parameter:
-    text = f"{help} [default: {shown}]" if shown else help
-    parser = parse_path if kind in (Path, Path | None) else None
-    info = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text, parser=parser)
+def _parameter(field: str, kind: Any, default: Any, help: str, **metadata: Any) -> inspect.Parameter:
+    """The parameter of a command that fills the field; see `noiselimit.fields.option` for the metadata."""
+    shown = metadata.get("shown")
+    info = typer.Option(
+        f"--{metadata.get('name', field).replace('_', '-')}",
+        metavar=metadata.get("metavar"),
+        help=f"{help} [default: {shown}]" if shown else help,
+        parser=parse_path if kind in (Path, Path | None) else None,
+        min=metadata.get("min"),
+    )
     return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+        field, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
     )
 
 
