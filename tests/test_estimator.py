@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 
 from noiselimit import InputError, LimitClassifier
 from noiselimit.data.examples import DataSet
-from noiselimit.estimator import COPIES, MIN_VALIDATION, hold_out
+from noiselimit.estimator import COPIES, MIN_VALIDATION, HoldOut, hold_out, second_half_agreement
 from noiselimit.runs.scores import gap
 from noiselimit.training import train
 
@@ -252,6 +253,16 @@ def test_easy_data_are_not_taken_for_memorised(seed: int) -> None:
     found = LimitClassifier(random_state=0).fit(inputs, given).label_issues_
     assert found.attrs["known_from"] == 600
     assert (found["is_label_issue"] == wrong).mean() > 0.98
+
+
+def test_agreement_is_the_mean_over_the_second_half_of_the_epochs(blobs: DataSet) -> None:
+    run: Any = SimpleNamespace(history=[{"validation_accuracy": share} for share in (0.1, 0.9, 0.5, 0.7)])
+    rows, labels = np.arange(4), np.array([0, 1, 1, 1])
+    probabilities = np.eye(2, dtype=np.float32)[[0, 1, 1, 0]]
+    found = second_half_agreement([run, run], probabilities, labels, HoldOut(blobs, rows[:0], rows), 3)
+    assert found is not None
+    assert (found.share, found.chance, found.examples, found.settings) == (0.6, 0.5, 4, 3)
+    assert second_half_agreement([run], probabilities, labels, HoldOut(blobs, rows, rows[:0]), 3) is None
 
 
 @given(

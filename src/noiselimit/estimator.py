@@ -1,7 +1,9 @@
 """`LimitClassifier`: LIMIT as a scikit-learn classifier that also finds label errors."""
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +15,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from noiselimit.audit.calibration import drop_averages, predict_all
-from noiselimit.audit.diagnostics import check_learning, count_settings, second_half_agreement
+from noiselimit.audit.calibration import (
+    average_runs,
+    drop_averages,
+    is_memorised,
+    match_quantiles,
+    off_label_mass,
+    with_off_label_mass,
+)
+from noiselimit.audit.diagnostics import check_learning, count_settings
 from noiselimit.audit.issues import audit_labels
+from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
 from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
@@ -24,7 +34,7 @@ from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
 from noiselimit.methods import get_method
 from noiselimit.randomness import Stream, permutation
-from noiselimit.runs.run import Run
+from noiselimit.runs.run import Run, mean_probabilities
 from noiselimit.runs.selection import choose
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, train
@@ -130,11 +140,9 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training failed for every beta, because {next(failures)}.")
         device = find_device(str(self.device))
-        probabilities, known_from = predict_all(chosen, inputs, labels, held.trained, held.validated, device)
-        predicted, held_out = probabilities[held.validated].argmax(1), labels[held.validated]
-        settings = count_settings(runs)
-        agreement = second_half_agreement(chosen, predicted, held_out, len(self.classes_), settings)
-        warning, note = check_learning(chosen, agreement)
+        probabilities, known_from = predict_all(chosen, inputs, labels, held, device)
+        agreed = second_half_agreement(chosen, probabilities, labels, held, count_settings(runs))
+        warning, note = check_learning(chosen, agreed)
         self.label_issues_ = audit_labels(
             GivenLabels(labels, self.classes_),
             probabilities,
@@ -273,6 +281,48 @@ def _validation_rows(labels: Rows, share: float, seed: int) -> Rows:
         count = 0
     places = (np.arange(count) + 0.5) * len(free) / max(count, 1)
     return np.asarray(free[places.astype(np.int64)], np.int64)
+
+
+def predict_all(
+    runs: Sequence[Run],
+    inputs: npt.NDArray[np.generic],
+    labels: Rows,
+    held: HoldOut,
+    device: torch.device,
+) -> tuple[npt.NDArray[np.float32], int]:
+    """Probabilities [n, C] of all inputs, and the number of examples that a noise rate rests on.
+
+    Training examples get the averages over epochs, all others the predictions of the final weights. Whether
+    labels were memorised is tested with the final weights, which predict both parts in the same way.
+    """
+    trained, validated = held.trained, held.validated
+    probabilities = np.asarray(mean_probabilities(runs, inputs, device), np.float32)
+    by_weights = off_label_mass(probabilities, labels)
+    no_rows = [trained[:0]] * len(runs)
+    probabilities[trained] = average_runs(runs, labels[trained], no_rows)[0]
+    if not is_memorised(by_weights[trained], by_weights[validated]):
+        return probabilities, len(labels)
+    mass = match_quantiles(off_label_mass(probabilities, labels), trained, validated)
+    return with_off_label_mass(probabilities, labels, mass), len(validated)
+
+
+def second_half_agreement(
+    runs: Sequence[Run], probabilities: npt.NDArray[np.float32], labels: Rows, held: HoldOut, settings: int
+) -> Agreement | None:
+    """Agreement of the chosen runs with held-out labels; None if none were held out.
+
+    These labels chose the best epoch, which makes the final agreement too high, so the share is the mean over
+    the second half of the epochs.
+    """
+    if not len(held.validated):
+        return None
+    found = agreement(probabilities[held.validated].argmax(1), labels[held.validated], probabilities.shape[1])
+    later = [
+        float(record["validation_accuracy"] or 0.0)
+        for run in runs
+        for record in run.history[len(run.history) // 2 :]
+    ]
+    return replace(found, share=fmean(later), settings=settings)
 
 
 def _probabilities(run: Run, inputs: npt.NDArray[np.generic]) -> Floats:

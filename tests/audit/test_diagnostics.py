@@ -13,7 +13,6 @@ from noiselimit.audit.diagnostics import (
     check_data,
     check_learning,
     held_out_agreement,
-    second_half_agreement,
     select_runs,
 )
 from noiselimit.audit.noise_rate import Agreement, agreement
@@ -132,14 +131,6 @@ def that_learned(run: Run, training: tuple[float, ...], held_out: tuple[float, .
     curves = zip(training, held_out or training, strict=True)
     history = [{"train_accuracy": one, "validation_accuracy": other} for one, other in curves]
     return replace(run, history=history)
-
-
-def test_a_chosen_epoch_is_replaced_by_the_second_half(run: Run) -> None:
-    run = that_learned(run, (0.1, 0.9, 0.5, 0.7))
-    predicted, labels = np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1])
-    found = second_half_agreement([run, run], predicted, labels, 2, 3)
-    assert found == replace(agreement(predicted, labels, 2), share=0.6, settings=3)
-    assert second_half_agreement([run], predicted[:0], labels[:0], 2, 3) is None
 
 
 @pytest.mark.parametrize(

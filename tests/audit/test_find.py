@@ -114,7 +114,7 @@ def test_notes_about_the_data_are_notices(blobs: DataSet) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "either data or probabilities"),
+        ({}, "either"),
         ({"X": 1, "labels": 1}, "either"),
         ({"y": [0, 1], "pred_probs": 1}, "either"),
         ({"labels": [0, 1]}, "either"),

@@ -148,7 +148,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"labels": [4, *LABELS[1:]]}, "row 0 is 4"),
     ({"labels": [0.5, *LABELS[1:]]}, "row 0 is 0.5"),
     ({"labels": [float("inf"), *LABELS[1:]]}, "row 0 is inf"),
-    ({"labels": ["a", *LABELS[1:]]}, "mix strings"),
+    ({"labels": ["a", *LABELS[1:]]}, "only strings"),
     ({"labels": ["a", "b"] * 10}, "2 different names"),
     ({"labels": LABELS[:-1]}, "19 labels but 20 rows"),
     ({"labels": LABELS.reshape(4, 5)}, "shape [4, 5]"),

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy.special import bdtrc
 
 from noiselimit.audit.quality import Floats, Labels, chunks
-from noiselimit.runs.run import Averaged, Run, mean_probabilities
+from noiselimit.runs.run import Averaged, Run
 
 Probabilities = npt.NDArray[np.float32]
 
@@ -54,29 +53,6 @@ def average_runs(
                 probabilities = with_off_label_mass(probabilities, labels[part], calibrated[part])
             mean[part] += probabilities / len(runs)
     return mean, len(np.unique(np.concatenate(calibrated_to))) if calibrated_to else len(labels)
-
-
-def predict_all(
-    runs: Sequence[Run],
-    inputs: npt.NDArray[np.generic],
-    labels: Labels,
-    trained: Labels,
-    validation: Labels,
-    device: torch.device,
-) -> tuple[Probabilities, int]:
-    """The same for all inputs [n, …], from runs that were given only the rows `trained`.
-
-    Rows `trained` get the averages over epochs, all others the predictions of the final weights. Whether
-    labels were memorised is tested with the final weights, which predict both parts in the same way.
-    """
-    probabilities = np.asarray(mean_probabilities(runs, inputs, device), np.float32)
-    by_weights = off_label_mass(probabilities, labels)
-    no_rows = [trained[:0]] * len(runs)
-    probabilities[trained] = average_runs(runs, labels[trained], no_rows)[0]
-    if not is_memorised(by_weights[trained], by_weights[validation]):
-        return probabilities, len(labels)
-    mass = match_quantiles(off_label_mass(probabilities, labels), trained, validation)
-    return with_off_label_mass(probabilities, labels, mass), len(validation)
 
 
 def calibrate(mass: Floats, trained: Labels, held_out: Labels) -> Floats:

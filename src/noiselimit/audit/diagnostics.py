@@ -73,24 +73,6 @@ def held_out_agreement(run: Run, labels: Labels, rows: Labels) -> Agreement | No
     return agreement(probabilities.argmax(1), labels[rows], probabilities.shape[1])
 
 
-def second_half_agreement(
-    runs: Sequence[Run], predicted: Labels, given: Labels, classes: int, settings: int
-) -> Agreement | None:
-    """Agreement of runs whose best epoch was chosen by the held-out labels `given`; None without any.
-
-    The choice of the epoch makes the final agreement too high, so the share is the mean over the second half
-    of the epochs.
-    """
-    if not len(given):
-        return None
-    later = [
-        float(record["validation_accuracy"] or 0.0)
-        for run in runs
-        for record in run.history[len(run.history) // 2 :]
-    ]
-    return replace(agreement(predicted, given, classes), share=fmean(later), settings=settings)
-
-
 def count_settings(runs: Sequence[Run]) -> int:
     """Number of settings; runs that differ only in the seed have the same setting."""
     return len({setting(run.spec).key for run in runs})

@@ -42,12 +42,10 @@ def find_label_issues(
     expect_noise, budget, min_quality : float, int, float
         Flag this share of the labels, this many labels, or all labels of lower quality. Give at most one. By
         default the estimated number of wrong labels is flagged.
-    fast : bool
-        Train in half the time, with slightly worse results.
+    fast, many_classes : bool
+        Train in half the time, with slightly worse results. Accept fewer than ten examples per class.
     plan, seed, device, threads
         What to train, and how; see `AuditPlan` and `train`.
-    many_classes : bool
-        Accept fewer than ten examples per class.
 
     Returns
     -------
@@ -55,42 +53,46 @@ def find_label_issues(
         One row per example, in data order. Columns: `is_label_issue`; `label_quality` in [0, 1], lower is
         worse; `given_label`; `predicted_label`; `gap` in [0, √2]; `suggested_probability` of the predicted
         label; `rank_in_class`, 1 for the worst label of its class; `row`. Its `attrs` hold the estimated
-        number of wrong labels, its share and interval, or None if the model learned too little; a `Notice`
-        then says so and nothing is flagged by default. Examples without a label get a prediction only.
+        number of wrong labels, its share and interval; they are None, with a `Notice` and no flags by
+        default, if the model learned too little. Examples without a label get a prediction only.
     """
-    _check_arguments(X, y, labels, pred_probs)
+    _check_arguments(X, y, labels, pred_probs, trains=fast or plan is not None or seed is not None)
     rule = FlagRule(expect_noise, budget, min_quality)
     if X is None:
-        if fast or plan is not None or seed is not None:
-            raise InputError("fast, plan and seed are for training: leave them out if you give pred_probs.")
         audit = audit_probabilities(labels, pred_probs, rule)
     else:
         from noiselimit.audit.diagnostics import check_data
         from noiselimit.audit.fit import fit
 
-        chosen = _plan(plan, fast, seed)
+        plan = _plan(plan, fast, seed)
         data, given = prepare_data(X, y)
         data = check_data(data, many_classes=many_classes)
-        for note in data.notes:
-            warnings.warn(Notice(note), stacklevel=2)
-        audit = fit(data, chosen, device=device, threads=threads).audit(given, rule)
-    for message in (describe_missing(audit.missing.tolist()), audit.warning, audit.note):
-        if message:
-            warnings.warn(Notice(message), stacklevel=2)
+        _notify(*data.notes)
+        audit = fit(data, plan, device=device, threads=threads).audit(given, rule)
+    _notify(describe_missing(audit.missing.tolist()), audit.warning, audit.note)
     return audit.table
 
 
-def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any) -> None:
-    """Require either X and y or labels and pred_probs."""
+def _notify(*messages: str | None) -> None:
+    for message in messages:
+        if message:
+            warnings.warn(Notice(message), stacklevel=3)
+
+
+def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, *, trains: bool) -> None:
+    """Require either X and y or labels and pred_probs; `trains`: options for training are set."""
     brings_labels = inputs is not None and not (hasattr(inputs, "shape") or isinstance(inputs, list))
     has_data = inputs is not None and (y is not None or brings_labels)
     has_probabilities = labels is not None and pred_probs is not None
     mixed = (inputs is not None or y is not None) and (labels is not None or pred_probs is not None)
-    if mixed or not (has_data or has_probabilities):
+    swapped = getattr(y, "ndim", 1) > 1  # labels and pred_probs as X and y, as in cleanlab
+    if mixed or swapped or not (has_data or has_probabilities):
         raise InputError(
-            "find_label_issues needs either data or probabilities: call find_label_issues(X, y) or "
-            "find_label_issues(labels=..., pred_probs=...)."
+            "find_label_issues needs either inputs and labels [n], or labels and probabilities: call "
+            "find_label_issues(X, y) or find_label_issues(labels=..., pred_probs=...)."
         )
+    if has_probabilities and trains:
+        raise InputError("fast, plan and seed are for training: leave them out if you give pred_probs.")
 
 
 def _plan(plan: AuditPlan | None, fast: bool, seed: Any) -> AuditPlan:

@@ -8,9 +8,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.audit.quality import Flags, Labels, Probabilities, chunks
-from noiselimit.data.arrays import as_array
+from noiselimit.data.arrays import as_array, encode_labels, label_array, read_labels
 from noiselimit.data.catalogue import as_data_set
-from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
+from noiselimit.data.examples import (
+    MISSING_LABEL,
+    DataSet,
+    fill_labels,
+    make_examples,
+    without_labels,
+)
 from noiselimit.data.leakage import by_drop, column_notes
 from noiselimit.data.table_file import class_numbers, frame_data_set, is_table
 from noiselimit.errors import InputError
@@ -63,17 +69,28 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
     """Return labels [rows] as numbers of the columns of pred_probs.
 
     Labels are column numbers, or strings whose sorted names are the columns, or a categorical whose
-    categories are the columns. None, NaN and empty strings are missing labels.
+    categories are the columns. None, NaN and blank strings are missing labels.
     """
     array = values.array if isinstance(values, pd.Series | pd.Index) else values
+    names: npt.NDArray[Any] | None = None
     if isinstance(array, pd.Categorical) and len(array.categories) == classes:
         labels = np.asarray(array.codes, np.int64)
-        names: npt.NDArray[Any] | None = array.categories.to_numpy()
-        assert names is not None
+        names = array.categories.to_numpy()
         if names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all()):
             names = None
     else:
-        labels, names = _encode(_flat(values, "labels"), classes)
+        filled, missing = fill_labels(values, "labels")
+        known = read_labels(filled, "labels")
+        columns = [str(column) for column in range(classes)]
+        if known.dtype.kind == "U":
+            names = np.unique(known)
+            columns = names.tolist()
+        if len(columns) != classes:
+            raise InputError(
+                f"labels have {len(columns)} different names but pred_probs have {classes} columns: give "
+                "column numbers as labels, or one column for every name in sorted order."
+            )
+        labels = np.where(missing, MISSING_LABEL, encode_labels(known, columns, "labels"))
     if len(labels) != rows:
         raise InputError(
             f"there are {len(labels)} labels but {rows} rows of pred_probs: give one label per row."
@@ -81,58 +98,6 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
     if len(np.unique(labels[labels >= 0])) < 2:
         raise InputError("all labels are missing or of one class: give labels of at least two classes.")
     return GivenLabels(labels, names)
-
-
-def _flat(values: Any, name: str) -> npt.NDArray[Any]:
-    """The labels as an array [n], of Python objects unless they are plain numbers or strings."""
-    if isinstance(values, list | tuple):  # NumPy would turn ["a", None, 3] into strings
-        values = pd.Series(list(values), dtype=object)
-    if isinstance(values, pd.Series | pd.Index):
-        plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf"
-        values = values.to_numpy() if plain else values.to_numpy(dtype=object)
-    found = as_array(values, name, "labels")
-    if found.ndim != 1:
-        raise InputError(
-            f"{name} has shape {list(found.shape)}: give one label per example, and class probabilities as "
-            "find_label_issues(labels=..., pred_probs=...)."
-        )
-    return found
-
-
-def _encode(found: npt.NDArray[Any], classes: int) -> tuple[Labels, npt.NDArray[Any] | None]:
-    """Numbers [n] of the classes, −1 if missing, and their names unless labels are numbers."""
-    missing = np.asarray(pd.isna(found)) if found.dtype.kind in "Of" else np.zeros(len(found), bool)
-    if found.dtype.kind in "OUT":
-        missing[~missing] = found[~missing] == ""
-    known = found[~missing]
-    labels = np.full(len(found), -1, np.int64)
-    if not len(known):
-        return labels, None
-    if found.dtype.kind in "UT" or all(isinstance(label, str) for label in known):
-        names, labels[~missing] = np.unique(known.astype(str), return_inverse=True)
-        if len(names) != classes:
-            raise InputError(
-                f"labels have {len(names)} different names but pred_probs have {classes} columns: give "
-                "column numbers as labels, or one column for every name in sorted order."
-            )
-        return labels, names
-    labels[~missing] = _column_numbers(known, np.flatnonzero(~missing), classes)
-    return labels, None
-
-
-def _column_numbers(known: npt.NDArray[Any], rows: npt.NDArray[np.intp], classes: int) -> Labels:
-    try:
-        numbers = known.astype(np.float64) if known.dtype.kind not in "biu" else known
-    except (TypeError, ValueError):
-        raise InputError("labels mix strings and other types: give only integers or only strings.") from None
-    wrong = ~((numbers >= 0) & (numbers < classes) & (numbers == np.floor(numbers)))
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        raise InputError(
-            f"label in row {rows[place]} is {known[place]}: give column numbers of pred_probs, "
-            f"integers from 0 to {classes - 1}."
-        )
-    return numbers.astype(np.int64)
 
 
 def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
@@ -143,7 +108,7 @@ def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
     if isinstance(labels, pd.Series):
         column = labels.rename("y").reset_index(drop=True)
     else:
-        column = pd.Series(_flat(labels, "y"), name="y")
+        column = pd.Series(label_array(labels, "y"), name="y")
     if is_table(inputs):
         data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True)
         data = replace(data, notes=column_notes(inputs, data.examples.labels, "X", by_drop))

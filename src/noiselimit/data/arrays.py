@@ -158,6 +158,8 @@ def label_array(values: Any, source: str, what: str = "label") -> npt.NDArray[An
     if isinstance(values, pd.Series) and not isinstance(values.dtype, np.dtype):
         values = values.to_numpy(dtype=object)
     array = as_array(values, source, f"{what}s")
+    if array.dtype.kind == "T":  # NumPy's strings of variable width
+        array = array.astype(object)
     if array.ndim != 1:
         raise InputError(f"{source}: {what}s have shape {list(array.shape)}; give one {what} per example.")
     return array
