@@ -48,13 +48,14 @@ def noise(
     input does not determine. Nothing is trained. The same seed in noiselimit train gives the same labels.
     """
     from noiselimit.noise import parse_noise, preview, preview_classes
+    from noiselimit.noise.base import ClassNoise
 
     if (data is None) == (classes is None):
         raise InputError("give either --data or --classes.")
     noises = {text: parse_noise(text) for text in several("noise", noise)}
     if data is None:
         class_names = _class_names(str(classes))
-        if needy := [text for text, each in noises.items() if each.kind in ("given", "instance")]:
+        if needy := [text for text, each in noises.items() if not isinstance(each, ClassNoise)]:
             raise InputError(f"noise '{needy[0]}' needs data: give --data instead of --classes.")
         place = f"{len(class_names)} classes"
         found = {text: preview_classes(class_names, each) for text, each in noises.items()}

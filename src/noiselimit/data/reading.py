@@ -9,25 +9,35 @@ from pathlib import Path
 from noiselimit.errors import InputError
 from noiselimit.fields import option
 
-TABLES = frozenset({"label", "clean_label", "weight", "ignore"})
-PICTURES = frozenset({"resize", "skip_bad_images"})
+TABLE, PICTURE = "tables (CSV, Parquet)", "picture files (JPEG, PNG, …)"
 LARGEST_SIDE = 2048  # in pixels: a batch of larger squares would fill the memory
 ALWAYS = 2**30  # bytes that any file may unpack to
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read data files. A run's hash covers the effect through the fingerprint of the data."""
+    """How to read data files; `source` says which kind of file an option is for.
 
-    label: str | None = option(None, "Column of a table that holds the labels.", metavar="COLUMN")
-    clean_label: str | None = option(None, "Column with clean labels, for evaluation.", metavar="COLUMN")
-    weight: str | None = option(None, "Column with the weight of each example.", metavar="COLUMN")
-    resize: int | None = option(None, "Resize pictures from files to this side.", metavar="PIXELS")
-    skip_bad_images: bool = option(False, "Skip pictures that cannot be read, and list them.")
+    A run's hash covers the effect through the fingerprint of the data.
+    """
+
+    label: str | None = option(
+        None, "Column of a table that holds the labels.", metavar="COLUMN", source=TABLE
+    )
+    clean_label: str | None = option(
+        None, "Column with clean labels, for evaluation.", metavar="COLUMN", source=TABLE
+    )
+    weight: str | None = option(
+        None, "Column with the weight of each example.", metavar="COLUMN", source=TABLE
+    )
+    resize: int | None = option(
+        None, "Resize pictures from files to this side.", metavar="PIXELS", source=PICTURE
+    )
+    skip_bad_images: bool = option(False, "Skip pictures that cannot be read, and list them.", source=PICTURE)
     keep_unlabelled: bool = False
     """Keep rows without a label, with the label −1, instead of raising; for audits."""
     ignore: tuple[str, ...] = option(
-        (), "Columns to leave out, such as identifiers; see docs/data.md.", metavar="COLUMN,..."
+        (), "Columns to leave out, such as identifiers; see docs/data.md.", metavar="COLUMN,...", source=TABLE
     )
 
     def __post_init__(self) -> None:
@@ -44,9 +54,14 @@ class Reading:
             if field.name in allowed or field.name == "keep_unlabelled":  # no harm if the format ignores it
                 continue
             if getattr(self, field.name) != field.default:
-                kind = "tables (CSV, Parquet)" if field.name in TABLES else "picture files (JPEG, PNG, …)"
-                flag = field.name.replace("_", "-")
+                flag, kind = field.name.replace("_", "-"), field.metadata["source"]
                 raise InputError(f"{source}: --{flag} is for {kind}, which these data are not; leave it out.")
+
+
+TABLES, PICTURES = (
+    frozenset(field.name for field in fields(Reading) if field.metadata.get("source") == source)
+    for source in (TABLE, PICTURE)
+)
 
 
 def require_modest(path: Path, declared: int) -> None:
