@@ -20,12 +20,6 @@ def test_gap_is_the_norm_and_quality_lies_between_zero_and_one(seed: int, classe
     assert ((quality >= 0) & (quality <= 1)).all()
 
 
-def test_gap_at_the_ends() -> None:
-    certain = np.array([[1.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_allclose(scores.gap(certain, np.array([0, 0])), [0.0, 2**0.5])
-    np.testing.assert_allclose(scores.label_quality(np.array([0.0, 2**0.5])), [1.0, 0.0], atol=1e-12)
-
-
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=60))
 def test_roc_auc_equals_scikit_learns_ties_included(rows: list[tuple[int, bool]]) -> None:
     gaps, wrong = np.array([r[0] for r in rows], float), np.array([r[1] for r in rows])

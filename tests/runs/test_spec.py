@@ -98,9 +98,6 @@ def test_settings_that_do_not_act_do_not_count(blobs: DataSet) -> None:
 def test_specs_can_be_keys_and_arrays_can_be_choices() -> None:
     assert len({RunSpec(), RunSpec(), RunSpec(seed=1)}) == 2
     assert grid(beta=np.array([1, 3])) == grid(beta=[1, 3])
-
-
-def test_a_matrix_from_python_is_a_noise() -> None:
     assert RunSpec(noise=np.array([[0.9, 0.1], [0.2, 0.8]])).noise == MatrixNoise(((0.9, 0.1), (0.2, 0.8)))  # type: ignore[arg-type]
 
 
@@ -121,7 +118,6 @@ def test_a_grid_has_every_combination_once() -> None:
         ({"method": "ce", "beta": 1}, "beta is not a hyper-parameter of ce: leave it out"),
         ({"bta": 1}, "unknown option 'bta': did you mean 'beta'"),
         ({"beta": -1}, "beta is -1: give a number ≥ 0"),
-        ({"beta": float("nan")}, "beta is nan"),
         ({"epochs": 0}, "epochs is 0: give a whole number ≥ 1"),
         ({"epochs": True}, "epochs is True"),
         ({"batch_size": 1}, "batch_size is 1: give a whole number ≥ 2"),
@@ -129,15 +125,12 @@ def test_a_grid_has_every_combination_once() -> None:
         ({"validation_share": 1}, "validation_share is 1: give a number ≥ 0 and < 1"),
         ({"optimiser": "adamw"}, "unknown optimiser 'adamw': did you mean 'adam'"),
         ({"network": "resnet"}, "unknown network 'resnet'"),
-        ({"noise": "uniform:1.5"}, "1.5"),
         ({"noise": 3}, "noise is 3: give text such as 'uniform:0.4'"),
-        ({"noise": [[0.5, 0.5], [0, 1]]}, "the transition matrix: the shape is [2]"),
         ({"method": None}, "unknown method 'None'"),
         ({"learning_rate": 10**400}, "learning_rate is 1000"),
         ({"seed": 2**64}, "seed is 18446744073709551616"),
         ({"optimiser": [["adam"]]}, "unknown optimiser"),
         ({"beta": 1e39}, "beta is 1e+39: give a number ≥ 0 and < 3.4e+38"),
-        ({"noise": "unifrm:0.5"}, "unknown noise 'unifrm': did you mean 'uniform'"),
     ],
 )
 def test_bad_values_get_a_sentence(choices: dict[str, object], words: str) -> None:
@@ -147,12 +140,7 @@ def test_bad_values_get_a_sentence(choices: dict[str, object], words: str) -> No
 
 
 def test_names_are_those_of_the_engine() -> None:
-    tables = {
-        "optimiser": OPTIMISERS,
-        "schedule": SCHEDULES,
-        "sampler": SAMPLERS,
-    }
-    for name, table in tables.items():
+    for name, table in {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampler": SAMPLERS}.items():
         assert RunSpec.__dataclass_fields__[name].metadata["names"] == tuple(table)
 
 
