@@ -1,7 +1,30 @@
-"""Parse a report as a browser does, for tests."""
+"""Make lines of a report, and parse a page as a browser does, for tests."""
 
 import re
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+from noiselimit.report.content import RunLine
+
+METRICS = "test_accuracy last_test_accuracy memorised_wrong_labels gap_auc best_epoch failure"
+
+
+def run_line(
+    method: str = "limit-l",
+    hyper: Mapping[str, float] | None = None,
+    seed: int = 0,
+    chosen: bool = False,
+    history: Sequence[Mapping[str, float | None]] = (),
+    settings: Mapping[str, str] | None = None,
+    **metrics: Any,
+) -> RunLine:
+    """A line about a run that was never trained; metrics are None unless given."""
+    spec = SimpleNamespace(method=method, hyper=hyper or {}, seed=seed)
+    found = {**dict.fromkeys(METRICS.split()), **metrics}
+    run: Any = SimpleNamespace(spec=spec, history=history, metrics=found)
+    return RunLine(run, chosen, settings or {})
 
 
 class Page(HTMLParser):

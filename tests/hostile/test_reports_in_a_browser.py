@@ -16,8 +16,9 @@ import pytest
 from PIL import Image
 
 from noiselimit.cli.main import run
-from noiselimit.report.content import AuditReport, Confusion, Gallery, Report, RunLine, Suspect
+from noiselimit.report.content import AuditReport, Confusion, Gallery, Report, Suspect
 from noiselimit.report.html import write_report
+from tests.pages import run_line
 
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 HOSTILE = (
@@ -109,7 +110,7 @@ def test_the_browser_notices_unescaped_text(browser: Any, tmp_path: Path) -> Non
 def test_every_field_of_a_report_of_runs(browser: Any, tmp_path: Path) -> None:
     history = [{"epoch": n, "train_accuracy": 0.5, "test_accuracy": 0.6} for n in (1, 2)]
     runs = [
-        RunLine(bad, {bad: 1.0}, seed, True, 0.5, 0.5, history=history, settings={bad: bad}, note=bad)
+        run_line(bad, {bad: 1.0}, seed, True, history, dict.fromkeys(HOSTILE, bad), failure=bad)
         for seed, bad in enumerate(HOSTILE)
     ]
     suspects = [
@@ -117,7 +118,8 @@ def test_every_field_of_a_report_of_runs(browser: Any, tmp_path: Path) -> None:
     ]
     words = " ".join(HOSTILE)
     facts = dict(zip(HOSTILE, HOSTILE, strict=True))
-    report = Report(words, words, runs, np.ones(3), np.ones(2), suspects, facts, wrong_share=0.2)
+    gaps = dict.fromkeys(HOSTILE[:2], np.ones(3))
+    report = Report(words, words, runs, gaps=gaps, suspects=suspects, facts=facts, wrong_share=0.2)
     write_report(tmp_path / "report.html", report)
     text = assert_inert(browser, tmp_path / "report.html")
     assert all(text.count(spaced(bad)) >= 10 for bad in HOSTILE)
@@ -130,16 +132,18 @@ def test_every_field_of_a_report_of_an_audit(browser: Any, tmp_path: Path) -> No
         for n, bad in enumerate(HOSTILE)
     ]
     report = AuditReport(
-        *(" ".join(HOSTILE) for _ in range(4)),
+        title=" ".join(HOSTILE),
+        sentence=" ".join(HOSTILE),
+        flagged=" ".join(HOSTILE),
+        explanation=" ".join(HOSTILE),
         class_names=HOSTILE,
         transition=np.full((len(HOSTILE), len(HOSTILE)), 1 / len(HOSTILE)),
         confusions=[Confusion(bad, bad, 3.0) for bad in HOSTILE],
-        gaps_kept=np.ones(3),
-        gaps_flagged=np.ones(2),
+        gaps=dict.fromkeys(HOSTILE[:2], np.ones(3)),
         threshold=0.7,
         galleries=[Gallery(bad, 1, 2, suspects) for bad in HOSTILE],
         warning=" ".join(HOSTILE),
-        worst=suspects,
+        suspects=suspects,
         other_classes=[(bad, 3) for bad in HOSTILE],
         unflagged_classes=HOSTILE,
         facts=dict(zip(HOSTILE, HOSTILE, strict=True)),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from noiselimit.report.content import Report, RunLine, Suspect
+from tests.pages import run_line
 
 
 def history(*rows: tuple[float | None, float | None]) -> list[dict[str, float | None]]:
@@ -21,10 +22,12 @@ def history(*rows: tuple[float | None, float | None]) -> list[dict[str, float | 
 def runs() -> list[RunLine]:
     falling = history((0.5, 0.9), (0.8, 0.75), (0.9, 0.672))
     rising = history((0.3, 0.5), (0.55, 0.9), (0.6, 0.981))
+    metrics = {"memorised_wrong_labels": 0.031, "gap_auc": 0.9991, "best_epoch": 3}
+    beta = {"beta": 10.0}
     return [
-        RunLine("ce", {}, 0, False, 0.9, 0.672, 0.62, 0.93, 1, falling),
-        RunLine("limit-l", {"beta": 10.0}, 0, True, 0.981, 0.98, 0.031, 0.9991, 3, rising),
-        RunLine("limit-g", {"beta": 0.3}, 0, False, 0.95, 0.94, 0.05, 0.99, 3, rising),
+        run_line("ce", history=falling, test_accuracy=0.9, last_test_accuracy=0.672),
+        run_line("limit-l", beta, 0, True, rising, test_accuracy=0.981, last_test_accuracy=0.98, **metrics),
+        run_line("limit-g", {"beta": 0.3}, history=rising, test_accuracy=0.95, last_test_accuracy=0.94),
     ]
 
 
@@ -39,8 +42,10 @@ def make_report(runs: list[RunLine]) -> Callable[..., Report]:
             "title": "noiselimit demo",
             "sentence": "The result.",
             "runs": runs,
-            "gaps_right": generator.uniform(0, 0.7, 60),
-            "gaps_wrong": generator.uniform(0.7, 1.414, 40),
+            "gaps": {
+                "right labels": generator.uniform(0, 0.7, 60),
+                "wrong labels": generator.uniform(0.7, 1.414, 40),
+            },
             "suspects": [
                 Suspect(7, "1", "3", 1.4, "3", picture),
                 Suspect(8, "2", "5", 1.3, "6", picture),

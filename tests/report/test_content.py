@@ -17,6 +17,7 @@ from noiselimit.report.content import (
     run_name,
     shorten,
 )
+from tests.pages import run_line
 
 
 @pytest.mark.parametrize("write", [percent, decimal, plain])
@@ -33,10 +34,10 @@ def test_numbers_and_texts() -> None:
 
 
 def test_run_name() -> None:
-    run = RunLine("limit-l", {"beta": 10.0, "learning_rate": 0.001}, 4)
+    run = run_line("limit-l", {"beta": 10.0, "learning_rate": 0.001}, 4)
     assert run_name(run) == "limit-l, β\u00a010, learning rate\u00a00.001"
     assert run_name(run, seed=True).endswith(", seed\u00a04")
-    assert run_name(RunLine("ce", {}, 4), joined=" at ") == "ce"
+    assert run_name(run_line("ce"), joined=" at ") == "ce"
 
 
 @pytest.mark.parametrize(
@@ -51,16 +52,18 @@ def test_the_result_compares_the_chosen_run_with_cross_entropy(runs: list[RunLin
     result = result_sentence(runs, 0.4).replace("\u00a0", " ")
     for words in ("40 %", "limit-l at β 10 reaches 98.1 %", "cross-entropy ends at 67.2 %"):
         assert words in result
-    second = [replace(run, seed=1, test_accuracy=0.961, last_test_accuracy=0.652) for run in runs[:2]]
-    other = replace(runs[2], chosen=True)
-    means = result_sentence([*runs, *second, other])
+    second = [
+        run_line("ce", seed=1, last_test_accuracy=0.652),
+        run_line("limit-l", {"beta": 10.0}, 1, True, test_accuracy=0.961),
+    ]
+    means = result_sentence([*runs, *second, replace(runs[2], chosen=True)])
     assert "97.1" in means
     assert "66.2" in means
     assert "90.0" in result_sentence([replace(runs[0], chosen=True)])
 
 
-def test_the_result_without_numbers(runs: list[RunLine]) -> None:
-    blank = [replace(run, test_accuracy=None, last_test_accuracy=float("nan")) for run in runs]
-    assert "limit-l" in result_sentence(blank)
-    assert "3 runs" in result_sentence([replace(run, chosen=False) for run in blank])
+def test_the_result_without_numbers() -> None:
+    blank = [run_line("ce", last_test_accuracy=float("nan")), run_line("limit-l")]
+    assert "limit-l" in result_sentence([*blank, replace(blank[1], chosen=True)])
+    assert "2 runs" in result_sentence(blank)
     assert "0 runs" in result_sentence([])

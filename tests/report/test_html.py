@@ -18,7 +18,7 @@ from PIL import Image
 from noiselimit.errors import InputError
 from noiselimit.report.content import Report, RunLine, Suspect
 from noiselimit.report.html import data_uri, memorisation_curve, render, write_report
-from tests.pages import Page
+from tests.pages import Page, run_line
 
 MakeReport = Callable[..., Report]
 HOSTILE = "<script>alert(1)</script><img src=http://evil.example/x onerror='x'>\x00\ud800"
@@ -58,7 +58,7 @@ def test_charts_in_the_page(make_report: MakeReport) -> None:
 
 def test_hostile_names_are_shown_as_text(make_report: MakeReport, tmp_path: Path) -> None:
     history = [{"epoch": 1, "test_accuracy": 0.5}]
-    run = RunLine(HOSTILE, {HOSTILE: 1.0}, 0, True, history=history, note=HOSTILE)
+    run = run_line(HOSTILE, {HOSTILE: 1.0}, 0, True, history, {HOSTILE: HOSTILE}, failure=HOSTILE)
     suspect = Suspect(0, HOSTILE, HOSTILE + "2", 1.0, "clean " + HOSTILE, columns=[(HOSTILE, HOSTILE)])
     facts = {HOSTILE: HOSTILE}
     report = make_report(title=HOSTILE, sentence=HOSTILE, runs=[run], suspects=[suspect], facts=facts)
@@ -71,7 +71,7 @@ def test_hostile_names_are_shown_as_text(make_report: MakeReport, tmp_path: Path
 
 def test_unknown_clean_labels(make_report: MakeReport) -> None:
     suspects = [replace(suspect, clean=None) for suspect in make_report().suspects]
-    page = render(make_report(gaps_wrong=None, suspects=suspects, wrong_share=None))
+    page = render(make_report(gaps={"examples": np.ones(9)}, suspects=suspects, wrong_share=None))
     assert 'class="bar right"' in page
     for name in ("bar wrong", "legend", "reference"):
         assert f'class="{name}"' not in page
@@ -87,9 +87,9 @@ def test_a_report_with_only_a_title() -> None:
 @pytest.mark.parametrize("unknown", [None, float("nan")])
 def test_a_run_without_numbers(make_report: MakeReport, unknown: float | None) -> None:
     rows = [{"epoch": 1, "train_accuracy": unknown, "test_accuracy": unknown}]
-    run = RunLine("limit-l", {"beta": 1.0}, 3, True, unknown, unknown, unknown, unknown, None, rows)
+    run = run_line("limit-l", {"beta": 1.0}, 3, True, rows, test_accuracy=unknown, gap_auc=unknown)
     parsed = Page(render(make_report(runs=[run])))
-    assert parsed.within("td") == ["1", "3", "–", "–", "–", "–"]
+    assert parsed.within("td") == ["1", "3", "–", "–", "–", "–", "–"]
     assert parsed.ids == {"runs", "gap", "suspects", "facts"}
     shown = " ".join(text for place, text in parsed.texts if place != "style")
     assert not re.search(r"\b(nan|none|inf)\b", shown, flags=re.IGNORECASE)
@@ -97,7 +97,7 @@ def test_a_run_without_numbers(make_report: MakeReport, unknown: float | None) -
 
 def test_validation_curve_if_test_accuracy_is_unknown(make_report: MakeReport) -> None:
     rows = [{"epoch": epoch, "validation_accuracy": 0.5, "train_accuracy": 0.4} for epoch in (1, 2)]
-    page = render(make_report(runs=[RunLine("limit-l", {"beta": 1.0}, 0, True, history=rows)]))
+    page = render(make_report(runs=[run_line("limit-l", {"beta": 1.0}, history=rows)]))
     assert Page(page).within("h3") == ["Validation accuracy, given labels", "Training accuracy, given labels"]
 
 
@@ -106,7 +106,7 @@ def memorising(bits: list[float | None], entropy: float | None) -> RunLine:
         {"epoch": epoch, "memorised_bits": value, "noise_entropy": entropy}
         for epoch, value in enumerate(bits, 1)
     ]
-    return RunLine("ce", {}, 0, history=history)
+    return run_line("ce", history=history)
 
 
 def test_memorised_bits_are_drawn_with_the_entropy_of_the_noise() -> None:
@@ -121,17 +121,17 @@ def test_memorised_bits_are_drawn_with_the_entropy_of_the_noise() -> None:
 
 
 def test_other_hyper_parameters_have_columns(make_report: MakeReport, runs: list[RunLine]) -> None:
-    sampled = replace(runs[1], hyper={"beta": 1.0, "sigma": 0.5})
+    sampled = run_line("limit-l+s", {"beta": 1.0, "sigma": 0.5})
     parsed = Page(render(make_report(runs=[runs[0], sampled])))
     assert parsed.within("th")[:4] == ["method", "β", "σ", "seed"]
     assert parsed.within("td")[:3] == ["–", "–", "0"]
 
 
-def test_a_large_report_stays_small(make_report: MakeReport, runs: list[RunLine]) -> None:
+def test_a_large_report_stays_small(make_report: MakeReport) -> None:
     digits = np.random.default_rng(0).integers(0, 256, (40, 1, 8, 8)).astype(np.uint8)
     suspects = [Suspect(i, "1", "2", 1.4, "2", digit) for i, digit in enumerate(digits)]
     long = [{"epoch": e, "train_accuracy": 0.5, "test_accuracy": 0.5} for e in range(1, 1001)]
-    many = [replace(runs[1], seed=seed, history=long) for seed in range(30)]
+    many = [run_line("limit-l", {"beta": 10.0}, seed, True, long) for seed in range(30)]
     page = render(make_report(suspects=suspects, runs=many))
     assert page.count("data:image/png") == 40
     assert len(page.encode()) < 250_000

@@ -32,7 +32,7 @@ def test_test_labels_are_called_clean_only_if_known(blobs: DataSet) -> None:
     unknown = make_report("", train(RunSpec("ce", **FAST), blobs), blobs)
     assert not unknown.clean_test
     assert "clean" not in unknown.sentence
-    assert unknown.gaps_wrong is None
+    assert list(unknown.gaps) == ["examples"]
     known = make_report("", train(RunSpec("ce", noise="uniform:0.4", **FAST), blobs), blobs)  # type: ignore[arg-type]
     assert known.clean_test
     assert "clean test labels" in known.sentence

@@ -31,7 +31,7 @@ from noiselimit.data.tables import Categorical
 from noiselimit.report.charts import MAX_CLASSES
 from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, Suspect, run_name
 from noiselimit.report.html import write_report
-from noiselimit.report.runs import differing_settings, run_facts, run_lines, show_inputs
+from noiselimit.report.runs import run_facts, run_lines, show_inputs
 from noiselimit.runs.run import Run
 
 GALLERIES = 12
@@ -158,7 +158,7 @@ def make_audit_report(
     gaps = audit.table["gap"].to_numpy(dtype=np.float64)
     reliable, drawable = audit.warning is None, len(class_names) <= MAX_CLASSES
     listed = CONFUSIONS_BESIDE_MATRIX if drawable else CONFUSIONS_LISTED
-    lines = _run_lines(runs, counted)
+    lines = run_lines(runs, counted)
     return AuditReport(
         title=f"Label audit of {data.name}",
         sentence=describe_noise_rate(audit.noise_rate) if reliable else NO_ESTIMATE,
@@ -168,10 +168,10 @@ def make_audit_report(
         class_names=class_names,
         transition=audit.noise_rate.transition if drawable and reliable else None,
         confusions=confusions(audit, class_names, listed) if reliable else [],
-        gaps_kept=gaps[~flagged & ~np.isnan(gaps)],
-        gaps_flagged=gaps[flagged],
+        gaps={"not flagged": gaps[~flagged & ~np.isnan(gaps)], "flagged": gaps[flagged]},
         threshold=audit.threshold,
         runs=lines,
+        best_epochs=False,  # probabilities are means over epochs
         clean_test=bool(runs) and all(run.metrics["wrong_labels"] is not None for run in runs),
         wrong_share=(audit.noise_rate.rate or None) if reliable else None,
         facts=_facts(audit, data, runs, lines),
@@ -221,7 +221,7 @@ def _galleries(audit: Audit, data: DataSet) -> dict[str, Any]:
             Gallery(name, count, size, [suspects[int(row)] for row in shown])
             for name, count, size, shown in parts
         ],
-        "worst": [suspects[int(row)] for row in worst],
+        "suspects": [suspects[int(row)] for row in worst],
         "other_classes": [(names[label], int(counts[label])) for label in order[GALLERIES:]],
         "unflagged_classes": [name for name, count in zip(names, counts, strict=True) if not count],
     }
@@ -269,12 +269,6 @@ def _count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _run_lines(runs: Sequence[Run], counted: Sequence[bool]) -> list[RunLine]:
-    # Probabilities are means over epochs, so no single epoch is marked as the chosen one.
-    lines = run_lines(runs, counted, differing_settings(runs)) if runs else []
-    return [replace(line, best_epoch=None) for line in lines]
-
-
 def _facts(audit: Audit, data: DataSet, runs: Sequence[Run], lines: Sequence[RunLine]) -> dict[str, str]:
     missing = f", {len(audit.missing):,} more without a label" if len(audit.missing) else ""
     threshold = f", gap {audit.threshold:.3f} or more" if audit.threshold <= MAX_GAP else ""
@@ -294,7 +288,7 @@ def _facts(audit: Audit, data: DataSet, runs: Sequence[Run], lines: Sequence[Run
 
 def _describe_probabilities(audit: Audit, lines: Sequence[RunLine]) -> str:
     """Which runs the probabilities are the mean of."""
-    several = len({line.seed for line in lines}) > 1
+    several = len({line.run.spec.seed for line in lines}) > 1
     counted, others = (
         "; ".join(run_name(line, seed=several) for line in lines if line.chosen == counts)
         for counts in (True, False)

@@ -3,11 +3,15 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:  # charts need no torch
+    from noiselimit.runs.run import Run
 
 BASELINE = "ce"
 """The method that others are compared with; its curves stand out."""
@@ -19,24 +23,12 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(frozen=True, eq=False)
 class RunLine:
-    """One run: a row of the table and a line in each chart. Unknown numbers are None."""
+    """A run on a page: a row of the table and a line in each chart."""
 
-    method: str
-    hyper: Mapping[str, float]
-    """Hyper-parameters of the method by name, such as `beta`."""
-    seed: int
+    run: "Run"
     chosen: bool = False
-    test_accuracy: float | None = None
-    last_test_accuracy: float | None = None
-    memorised_wrong_labels: float | None = None
-    gap_auc: float | None = None
-    best_epoch: int | None = None
-    history: Sequence[Mapping[str, float | None]] = ()
-    """One row per epoch, with accuracies and, if known, memorised_bits and noise_entropy."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Other settings in which the runs of the page differ."""
-    note: str = ""
-    """A remark below the method, such as why the run failed."""
+    """Settings in which the runs of the page differ, except method, hyper-parameters and seed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,19 +63,19 @@ class Report:
     title: str
     sentence: str
     runs: Sequence[RunLine] = ()
-    gaps_right: npt.NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
-    """Gaps [n] of examples with a correct label, or of all examples if clean labels are unknown."""
-    gaps_wrong: npt.NDArray[np.floating] | None = None
-    """Gaps [m] of examples with a wrong label; None if clean labels are unknown."""
+    _: KW_ONLY
+    gaps: Mapping[str, npt.NDArray[np.floating]] = field(default_factory=dict)
+    """Name of one or two groups of labels → their gaps [n]; the second group holds wrong labels."""
     suspects: Sequence[Suspect] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    best_epochs: bool = True
+    """Whether to mark the best epoch of the chosen runs."""
     clean_test: bool = True
     wrong_share: float | None = None
     """Share of wrong training labels; training accuracy above 1 − wrong_share means memorising."""
 
 
-@dataclass(frozen=True)
-class Confusion:
+class Confusion(NamedTuple):
     """Estimated number of labels given as one class that belong to another."""
 
     given: str
@@ -101,35 +93,25 @@ class Gallery:
     suspects: Sequence[Suspect]
 
 
-@dataclass(frozen=True, eq=False)
-class AuditReport:
-    """Contents of the page about an audit, from top to bottom."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AuditReport(Report):
+    """Contents of the page about an audit; `suspects` are empty if there is only one gallery."""
 
-    title: str
-    sentence: str
     flagged: str
+    warning: str = ""
     explanation: str
     """What the estimate and its interval mean; empty without an estimate."""
     class_names: Sequence[str]
     transition: npt.NDArray[np.floating] | None
     """P(given | true) [C true, C given]; None for too many classes or without an estimate."""
     confusions: Sequence[Confusion]
-    gaps_kept: npt.NDArray[np.floating]
-    gaps_flagged: npt.NDArray[np.floating]
     threshold: float
     """The gap from which labels are flagged; above √2 if none is."""
     galleries: Sequence[Gallery]
     """By given class, the class with most flagged labels first."""
-    warning: str = ""
-    worst: Sequence[Suspect] = ()
-    """The worst labels of all classes; empty if there is only one gallery."""
     other_classes: Sequence[tuple[str, int]] = ()
     """Classes with flagged labels but without a gallery, and their numbers of flagged labels."""
     unflagged_classes: Sequence[str] = ()
-    runs: Sequence[RunLine] = ()
-    clean_test: bool = False
-    wrong_share: float | None = None
-    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def finite(value: float | None) -> float | None:
@@ -160,13 +142,14 @@ def symbol(hyper: str) -> str:
     return _SYMBOLS.get(hyper, hyper.replace("_", " "))
 
 
-def run_name(run: RunLine, seed: bool = False, joined: str = ", ") -> str:
+def run_name(line: RunLine, seed: bool = False, joined: str = ", ") -> str:
     """`limit-l, β 10, seed 0`; `joined` separates the method from the rest."""
-    parts = [f"{symbol(name)}{SPACE}{plain(value)}" for name, value in run.hyper.items()]
-    parts += [f"{symbol(name)}{SPACE}{value}" for name, value in run.settings.items()]
+    spec = line.run.spec
+    parts = [f"{symbol(name)}{SPACE}{plain(value)}" for name, value in spec.hyper.items()]
+    parts += [f"{symbol(name)}{SPACE}{value}" for name, value in line.settings.items()]
     if seed:
-        parts.append(f"seed{SPACE}{run.seed}")
-    return joined.join([run.method, ", ".join(parts)]) if parts else run.method
+        parts.append(f"seed{SPACE}{spec.seed}")
+    return joined.join([spec.method, ", ".join(parts)]) if parts else spec.method
 
 
 def shorten(text: str, most: int) -> str:
@@ -180,20 +163,18 @@ def legal(text: str) -> str:
 
 
 def result_sentence(
-    runs: Sequence[RunLine], wrong_share: float | None = None, *, clean_test: bool = True
+    lines: Sequence[RunLine], wrong_share: float | None = None, *, clean_test: bool = True
 ) -> str:
     """`With 40 % wrong training labels, limit-l at β 10 reaches 98.1 % ...; cross-entropy ends at 67.2 %.`
 
     The runs are on one problem. Several seeds give means over the runs that differ only in the seed.
     """
-    chosen = [run for run in runs if run.chosen]
-    chosen = [run for run in chosen if run_name(run) == run_name(chosen[0])]
-    reached = [value for run in chosen if (value := finite(run.test_accuracy)) is not None]
-    ended = [
-        value for run in _baseline(runs, chosen) if (value := finite(run.last_test_accuracy)) is not None
-    ]
+    chosen = [line for line in lines if line.chosen]
+    chosen = [line for line in chosen if run_name(line) == run_name(chosen[0])]
+    reached = _metrics(chosen, "test_accuracy")
+    ended = _metrics(_baseline(lines, chosen), "last_test_accuracy")
     labels = "clean test labels" if clean_test else "the test labels"
-    is_baseline = bool(chosen) and chosen[0].method == BASELINE
+    is_baseline = bool(chosen) and chosen[0].run.spec.method == BASELINE
     clauses = []
     if reached:
         name = "cross-entropy" if is_baseline else run_name(chosen[0], joined=" at ")
@@ -204,21 +185,25 @@ def result_sentence(
         subject = "its last epoch" if is_baseline and reached else "cross-entropy"
         clauses.append(f"{subject} ends at {percent(fmean(ended))}{_over(ended)}")
     if not clauses:
-        clauses.append("1 run was trained" if len(runs) == 1 else f"{len(runs)} runs were trained")
+        clauses.append("1 run was trained" if len(lines) == 1 else f"{len(lines)} runs were trained")
     share = finite(wrong_share)
     start = "" if share is None else f"With {percent(share, 0)} wrong training labels, "
     sentence = start + "; ".join(clauses) + "."
     return sentence[0].upper() + sentence[1:]
 
 
-def _baseline(runs: Sequence[RunLine], chosen: Sequence[RunLine]) -> list[RunLine]:
+def _baseline(lines: Sequence[RunLine], chosen: Sequence[RunLine]) -> list[RunLine]:
     """Cross-entropy runs with the settings of the chosen run, or else of the first cross-entropy run."""
-    baseline = [run for run in runs if run.method == BASELINE]
+    baseline = [line for line in lines if line.run.spec.method == BASELINE]
     for model in (*chosen[:1], *baseline[:1]):
-        alike = [run for run in baseline if run.settings == model.settings]
+        alike = [line for line in baseline if line.settings == model.settings]
         if alike:
             return alike
     return []
+
+
+def _metrics(lines: Sequence[RunLine], name: str) -> list[float]:
+    return [value for line in lines if (value := finite(line.run.metrics[name])) is not None]
 
 
 def _over(values: Sequence[float]) -> str:

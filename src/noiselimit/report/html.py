@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from noiselimit.files import atomic_file
 from noiselimit.report.charts import Bars, Emphasis, Line, heat_map, histogram, line_chart
 from noiselimit.report.content import (
     BASELINE,
-    DASH,
     AuditReport,
     Report,
     RunLine,
@@ -34,7 +33,6 @@ from noiselimit.report.content import (
 )
 
 LONGEST_SIDE = 160
-PIXELATED_UP_TO = 64
 SAME_LEVEL = 0.05
 """Relative difference up to which noise entropies of several runs are drawn as one level."""
 ACCURACIES = {
@@ -44,52 +42,32 @@ ACCURACIES = {
 }
 
 
-def write_report(path: Path, report: Report | AuditReport) -> None:
+def write_report(path: Path, report: Report) -> None:
     """Write the page atomically."""
-    page = render_audit(report) if isinstance(report, AuditReport) else render(report)
+    page = render(report)
     with atomic_file(path) as temporary:
         temporary.write_text(page, "utf-8")
 
 
 def render(report: Report) -> str:
-    """The page about runs. All text from data is escaped."""
-    return _fill(
-        "report.html",
-        report=report,
-        table=_table(report.runs),
-        curves=_curves(report),
-        curve_hint=_curve_hint(report),
-        gap=_gap(report),
-        suspects=[_card(suspect) for suspect in report.suspects],
-        suspect_hint=_suspect_hint(report.suspects),
-    )
-
-
-def render_audit(report: AuditReport) -> str:
-    """The page about an audit. All text from data is escaped."""
-    bars = [
-        Bars(f"not flagged: {report.gaps_kept.size:,}", report.gaps_kept, "right"),
-        Bars(f"flagged: {report.gaps_flagged.size:,}", report.gaps_flagged, "wrong"),
-    ]
-    threshold = (report.threshold, f"threshold {decimal(report.threshold, 2)}")
-    return _fill(
-        "audit.html",
-        report=report,
-        matrix=None if report.transition is None else Markup(heat_map(report.transition, report.class_names)),
-        wide=len(report.class_names) > 12,
-        confusions=[
-            (each.given, each.right, f"{each.labels:,.0f}" if each.labels >= 0.5 else "< 1")
-            for each in report.confusions
-        ],
-        gap=_gap_histogram(bars, threshold),
-        worst=[_card(suspect) for suspect in report.worst],
-        galleries=[(each, [_card(suspect) for suspect in each.suspects]) for each in report.galleries],
-        curves=_curves(report),
-        curve_hint=_curve_hint(report),
-    )
-
-
-def _fill(template: str, **values: Any) -> str:
+    """The page about runs or an audit. All text from data is escaped."""
+    curves = [*learning_curves(report), *memorisation_curve(report)]
+    values: dict[str, Any] = {
+        "report": report,
+        "style": Markup(_file("chart.css") + _file("style.css")),
+        "curves": [(heading, Markup(svg)) for heading, svg in curves],
+        "curve_hint": _curve_hint(report),
+        "gap": Markup(_gap_histogram(report)),
+    }
+    if isinstance(report, AuditReport):
+        shares = report.transition
+        values["matrix"] = None if shares is None else Markup(heat_map(shares, report.class_names))
+    else:
+        names = (name for line in report.runs for name in line.run.spec.hyper)
+        values["hyper"] = list(dict.fromkeys(["beta", *names]))  # β always has a column
+        values["settings"] = list(report.runs[0].settings) if report.runs else []
+        values["gap_facts"] = _gap_facts(report)
+        values["suspect_hint"] = _suspect_hint(report.suspects)
     environment = Environment(
         loader=FunctionLoader(_file),
         autoescape=True,
@@ -98,22 +76,13 @@ def _fill(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    style = Markup(_file("chart.css") + _file("style.css"))
-    return legal(environment.get_template(template).render(style=style, **values))
+    environment.filters |= {each.__name__: each for each in (data_uri, decimal, percent, plain, symbol)}
+    template = "audit.html" if isinstance(report, AuditReport) else "report.html"
+    return legal(environment.get_template(template).render(values))
 
 
 def _file(name: str) -> str:
     return files("noiselimit.report").joinpath(name).read_text("utf-8")
-
-
-def _card(suspect: Suspect) -> dict[str, Any]:
-    image = suspect.image
-    return {
-        "suspect": suspect,
-        "picture": None if image is None else data_uri(image),
-        "small": image is not None and max(image.shape[-2:]) <= PIXELATED_UP_TO,
-        "gap": decimal(suspect.gap),
-    }
 
 
 def data_uri(image: npt.NDArray[np.generic]) -> str:
@@ -143,55 +112,39 @@ def pixels(image: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(array[0] if len(array) == 1 else np.moveaxis(array, 0, -1), np.uint8)
 
 
-def _table(runs: Sequence[RunLine]) -> dict[str, Any]:
-    """Columns and rows; β always has a column, other hyper-parameters and settings if a run has them."""
-    names = list(dict.fromkeys(["beta", *(name for run in runs for name in run.hyper)]))
-    settings = list(dict.fromkeys(name for run in runs for name in run.settings))
-    epochs = any(run.best_epoch is not None for run in runs)
-    columns = ["method", *map(symbol, [*names, *settings]), "seed", "test accuracy, chosen epoch"]
-    columns += ["test accuracy, last epoch", "wrong labels memorised", "gap ROC AUC"]
-    columns += ["chosen epoch"] if epochs else []
-    rows = []
-    for run in runs:
-        cells = [*(plain(run.hyper.get(name)) for name in names)]
-        cells += [*(run.settings.get(name, DASH) for name in settings), str(run.seed)]
-        cells += [percent(run.test_accuracy), percent(run.last_test_accuracy)]
-        cells += [percent(run.memorised_wrong_labels), decimal(run.gap_auc)]
-        cells += [plain(run.best_epoch)] if epochs else []
-        rows.append({"run": run, "cells": cells})
-    hint = "Chosen: the highest accuracy on the given validation labels, some of which may be wrong."
-    return {"columns": columns, "rows": rows, "hint": hint if any(run.chosen for run in runs) else ""}
-
-
-def _gap(report: Report) -> dict[str, Any] | None:
-    """The histogram of the gap and the numbers beside it; None if no gap was recorded."""
-    groups = [("right labels" if report.gaps_wrong is not None else "examples", report.gaps_right)]
-    if report.gaps_wrong is not None:
-        groups.append(("wrong labels", report.gaps_wrong))
-    known = [(name, gaps[np.isfinite(gaps)]) for name, gaps in groups]
-    if not sum(gaps.size for _, gaps in known):
-        return None
-    chosen = [run for run in report.runs if run.chosen]
-    bars = [
-        Bars(f"{name}: {gaps.size:,}", gaps, "wrong" if place else "right")
-        for place, (name, gaps) in enumerate(known)
-    ]
-    facts = [("run", run_name(chosen[0], seed=True))] if chosen else []
-    facts += [
+def _gap_facts(report: Report) -> list[tuple[str, str]]:
+    """The numbers beside the histogram of the gap."""
+    chosen = [line for line in report.runs if line.chosen][:1]
+    medians = [
         (f"median gap, {name}", decimal(float(np.median(gaps)) if gaps.size else None, 2))
-        for name, gaps in known
+        for name, gaps in report.gaps.items()
     ]
-    if chosen and finite(chosen[0].gap_auc) is not None:
-        facts.append(("ROC AUC", decimal(chosen[0].gap_auc)))
-    return {"svg": _gap_histogram(bars), "facts": facts}
+    auc = finite(chosen[0].run.metrics["gap_auc"]) if chosen else None
+    return [
+        *(("run", run_name(line, seed=True)) for line in chosen),
+        *medians,
+        *([] if auc is None else [("ROC AUC", decimal(auc))]),
+    ]
 
 
-def _gap_histogram(bars: Sequence[Bars], threshold: tuple[float, str] | None = None) -> Markup:
-    title = "Histogram of the gap"
-    return Markup(
-        histogram(
-            bars, title=title, x_label="gap", y_label="examples", span=(0.0, 2**0.5), threshold=threshold
-        )
+def _gap_histogram(report: Report) -> str:
+    """The histogram of the gap; empty if no gap was recorded."""
+    if not any(gaps.size for gaps in report.gaps.values()):
+        return ""
+    threshold = None
+    if isinstance(report, AuditReport):
+        threshold = (report.threshold, f"threshold {decimal(report.threshold, 2)}")
+    kinds: tuple[Literal["right", "wrong"], ...] = ("right", "wrong")
+    return histogram(
+        [
+            Bars(f"{name}: {gaps.size:,}", gaps, kind)
+            for (name, gaps), kind in zip(report.gaps.items(), kinds, strict=False)
+        ],
+        title="Histogram of the gap",
+        x_label="gap",
+        y_label="examples",
+        span=(0.0, 2**0.5),
+        threshold=threshold,
     )
 
 
@@ -205,20 +158,14 @@ def _suspect_hint(suspects: Sequence[Suspect]) -> str:
     return hint
 
 
-def _curves(report: Report | AuditReport) -> list[tuple[str, Markup]]:
-    """Heading and chart of the accuracies and, if known, of the memorised bits."""
-    charts = [*learning_curves(report), *memorisation_curve(report)]
-    return [(heading, Markup(svg)) for heading, svg in charts]
-
-
-def learning_curves(report: Report | AuditReport) -> list[tuple[str, str]]:
+def learning_curves(report: Report) -> list[tuple[str, str]]:
     """Heading and chart of test accuracy (validation accuracy if unknown) and of training accuracy."""
-    keys = [key for key in ACCURACIES if any(_values(run, key) for run in report.runs)]
+    keys = [key for key in ACCURACIES if any(_values(line, key) for line in report.runs)]
     if "test_accuracy" in keys:
         keys = [key for key in keys if key != "validation_accuracy"]
     if not keys:
         return []
-    lowest = min(value for key in keys for run in report.runs for value in _values(run, key))
+    lowest = min(value for key in keys for line in report.runs for value in _values(line, key))
     step = 0.2 if lowest < 0.5 else 0.1
     span = (min(max(step * float(np.floor(lowest / step + 1e-9)), 0.0), 0.9), 1.0)
     share = finite(report.wrong_share)
@@ -230,25 +177,25 @@ def learning_curves(report: Report | AuditReport) -> list[tuple[str, str]]:
         heading = ACCURACIES[key]
         if key == "test_accuracy" and report.clean_test:
             heading += ", clean labels"
-        lines = [_line(run, key) for run in report.runs]
+        lines = [_line(line, key, report.best_epochs) for line in report.runs]
         title = f"{heading}, per epoch"
         chart = line_chart(lines, title=title, x_label="epoch", y_label="", y_span=span, reference=reference)
         charts.append((heading, chart))
     return charts
 
 
-def memorisation_curve(report: Report | AuditReport) -> list[tuple[str, str]]:
+def memorisation_curve(report: Report) -> list[tuple[str, str]]:
     """Heading and chart of the memorised bits per label; empty if they are unknown."""
-    if not any(_values(run, "memorised_bits") for run in report.runs):
+    if not any(_values(line, "memorised_bits") for line in report.runs):
         return []
-    entropies = [value for run in report.runs for value in _values(run, "noise_entropy")]
+    entropies = [value for line in report.runs for value in _values(line, "noise_entropy")]
     most = max(entropies)
     # A known noise gives one level; an estimate changes from epoch to epoch.
     level = most - min(entropies) < SAME_LEVEL * most
-    estimated = any(len(set(_values(run, "noise_entropy"))) > 1 for run in report.runs)
+    estimated = any(len(set(_values(line, "noise_entropy"))) > 1 for line in report.runs)
     heading = f"Memorised bits per label, {'estimated' if estimated else 'at least'}"
     chart = line_chart(
-        [_line(run, "memorised_bits") for run in report.runs],
+        [_line(line, "memorised_bits", report.best_epochs) for line in report.runs],
         title=f"{heading}, per epoch",
         x_label="epoch",
         y_label="",
@@ -259,33 +206,33 @@ def memorisation_curve(report: Report | AuditReport) -> list[tuple[str, str]]:
     return [(heading, chart)]
 
 
-def _curve_hint(report: Report | AuditReport) -> str:
+def _curve_hint(report: Report) -> str:
     """How to read the curves."""
     runs, parts = report.runs, []
-    if finite(report.wrong_share) and any(_values(run, "train_accuracy") for run in runs):
+    if finite(report.wrong_share) and any(_values(line, "train_accuracy") for line in runs):
         parts.append("Training accuracy above the share of right labels is memorisation.")
-    if any(_values(run, "memorised_bits") for run in runs):
+    if any(_values(line, "memorised_bits") for line in runs):
         parts.append("The bits follow from the training error, if these runs are typical.")
-    if any(run.chosen and run.best_epoch is not None for run in runs):
+    if report.best_epochs and any(line.chosen for line in runs):
         parts.append("The dot is the chosen epoch.")
-    if any(_emphasis(run) == "faint" for run in runs):
+    if any(_emphasis(line) == "faint" for line in runs):
         parts.append("Faint lines are the other runs; point at one for its name.")
     return " ".join(parts)
 
 
-def _line(run: RunLine, key: str) -> Line:
-    points = [(epoch, row.get(key)) for row in run.history if (epoch := finite(row.get("epoch"))) is not None]
-    emphasis = _emphasis(run)
-    mark = run.best_epoch if emphasis == "chosen" else None
-    label = ", ".join([run_name(replace(run, settings={})), *run.settings.values()])
-    return Line(label, points, emphasis, run_name(run, seed=True), mark)
+def _line(line: RunLine, key: str, mark: bool = False) -> Line:
+    history, emphasis = line.run.history, _emphasis(line)
+    points = [(epoch, row.get(key)) for row in history if (epoch := finite(row.get("epoch"))) is not None]
+    dot = line.run.metrics["best_epoch"] if mark and line.chosen else None
+    label = ", ".join([run_name(replace(line, settings={})), *line.settings.values()])
+    return Line(label, points, emphasis, run_name(line, seed=True), dot)
 
 
-def _emphasis(run: RunLine) -> Emphasis:
-    if run.chosen:
+def _emphasis(line: RunLine) -> Emphasis:
+    if line.chosen:
         return "chosen"
-    return "baseline" if run.method == BASELINE else "faint"
+    return "baseline" if line.run.spec.method == BASELINE else "faint"
 
 
-def _values(run: RunLine, key: str) -> list[float]:
-    return [value for row in run.history if (value := finite(row.get(key))) is not None]
+def _values(line: RunLine, key: str) -> list[float]:
+    return [value for row in line.run.history if (value := finite(row.get(key))) is not None]

@@ -50,7 +50,7 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
     """The report of runs on one data set; gaps and suspects are those of the first selected run."""
     flags = choose(runs)
-    lines = run_lines(runs, flags, differing_settings(runs))
+    lines = run_lines(runs, flags)
     problems: dict[str, list[int]] = {}
     for position, run in enumerate(runs):
         problems.setdefault(problem(run.spec).key, []).append(position)
@@ -61,13 +61,11 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
         for key, places in problems.items()
     ]
     best = next((run for run, chosen in zip(runs, flags, strict=True) if chosen), None)
-    right, wrong = (np.empty(0), None) if best is None else _gaps(best)
     return Report(
         title=title,
         sentence=" ".join(sentences),
         runs=lines,
-        gaps_right=right,
-        gaps_wrong=wrong,
+        gaps={} if best is None else _gaps(best),
         suspects=[] if best is None else _suspects(best, data),
         facts=run_facts(runs),
         clean_test=clean_test,
@@ -111,25 +109,11 @@ def readable(value: Any) -> str:
     return str(value)
 
 
-def run_lines(runs: Sequence[Run], chosen: Sequence[bool], settings: Sequence[str]) -> list[RunLine]:
-    """The runs as the page shows them, each with the settings that differ."""
-    return [
-        RunLine(
-            method=run.spec.method,
-            hyper=run.spec.hyper,
-            seed=run.spec.seed,
-            chosen=counts,
-            test_accuracy=run.metrics["test_accuracy"],
-            last_test_accuracy=run.metrics["last_test_accuracy"],
-            memorised_wrong_labels=run.metrics["memorised_wrong_labels"],
-            gap_auc=run.metrics["gap_auc"],
-            best_epoch=run.metrics["best_epoch"],
-            history=run.history,
-            settings={name: readable(describe(run)[name]) for name in settings},
-            note=run.metrics["failure"] or "",
-        )
-        for run, counts in zip(runs, chosen, strict=True)
-    ]
+def run_lines(runs: Sequence[Run], chosen: Sequence[bool]) -> list[RunLine]:
+    """The runs as a page shows them, each with the settings that differ."""
+    settings = differing_settings(runs) if runs else []
+    described = [{name: readable(describe(run)[name]) for name in settings} for run in runs]
+    return [RunLine(*line) for line in zip(runs, chosen, described, strict=True)]
 
 
 def _wrong_share(runs: Sequence[Run]) -> float | None:
@@ -138,14 +122,14 @@ def _wrong_share(runs: Sequence[Run]) -> float | None:
     return fmean(shares) if shares else None
 
 
-def _gaps(run: Run) -> tuple[Any, Any]:
-    """Gaps of training examples with right and with wrong labels; all and None if that is unknown."""
-    outputs = run.outputs[run.outputs["part"] == "train"]
+def _gaps(run: Run) -> dict[str, npt.NDArray[np.floating]]:
+    """Gaps of training examples with right and with wrong labels, or of all examples if that is unknown."""
+    outputs = run.outputs[(run.outputs["part"] == "train") & np.isfinite(run.outputs["gap"])]
     gaps = outputs["gap"].to_numpy()
     if outputs["clean_label"].isna().all():
-        return gaps, None
+        return {"examples": gaps}
     wrong = (outputs["given_label"] != outputs["clean_label"]).to_numpy(dtype=bool)
-    return gaps[~wrong], gaps[wrong]
+    return {"right labels": gaps[~wrong], "wrong labels": gaps[wrong]}
 
 
 def _suspects(run: Run, data: DataSet) -> list[Suspect]:
