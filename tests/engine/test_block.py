@@ -134,8 +134,11 @@ def test_finished_rows_that_stay_and_are_scored_in_turns_change_nothing(
 def test_when_removing_finished_rows_pays(
     finished: set[int], epoch: int, recording: float, pays: bool
 ) -> None:
-    specs = [RunSpec(epochs=epochs) for epochs in (5, 5, 20, 30)]
-    block = SimpleNamespace(specs=specs, finished=finished, step=SimpleNamespace(seconds=recording))
+    rows = [
+        SimpleNamespace(spec=RunSpec(epochs=epochs), finished=i in finished)
+        for i, epochs in enumerate((5, 5, 20, 30))
+    ]
+    block = SimpleNamespace(rows=rows, step=SimpleNamespace(seconds=recording))
     assert Block._removal_pays(block, epoch, seconds=2.0) == pays  # type: ignore[arg-type]
 
 

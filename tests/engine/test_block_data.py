@@ -9,6 +9,7 @@ import torch
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.block_data import block_data, device_inputs
 from noiselimit.engine.preparation import prepare_all
+from noiselimit.engine.results import Row
 from noiselimit.errors import InputError
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train
@@ -20,8 +21,10 @@ CPU = torch.device("cpu")
 def test_every_row_sees_its_own_examples_standardised_and_weighted(tiny_images: DataSet) -> None:
     weights = np.arange(61, dtype=np.float32)
     weighted = DataSet("w", dataclasses.replace(tiny_images.examples, weights=weights))
-    runs = prepare_all(grid(seed=[0, 1, 2], noise="uniform:0.5"), weighted)
-    data = block_data(runs, weighted, device_inputs(weighted, CPU), CPU).of_rows([2, 0])
+    specs = grid(seed=[0, 1, 2], noise="uniform:0.5", precision="float32")
+    runs = prepare_all(specs, weighted)
+    rows = [Row(i, spec, run) for i, (spec, run) in enumerate(zip(specs, runs, strict=True))]
+    data = block_data(rows, weighted, device_inputs(weighted, CPU), CPU).of_rows([2, 0])
     batch = next(data.batches(data.train))
     assert batch.weights is not None
     for row, run in enumerate([runs[2], runs[0]]):

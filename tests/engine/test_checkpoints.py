@@ -25,7 +25,7 @@ from noiselimit.engine.checkpoints import (
     read_entries,
     write_checkpoint,
 )
-from noiselimit.engine.results import RowState
+from noiselimit.engine.results import RowState, States
 from noiselimit.errors import InputError, Notice
 from noiselimit.runs.binding import bind
 from noiselimit.runs.run import Run
@@ -309,7 +309,7 @@ class SlowWriter:
         self.may, self.began, self.wrote = threading.Event(), threading.Event(), threading.Event()
         write = module.write_checkpoint
 
-        def wait_and_write(folder: Path, states: module.States) -> Path:
+        def wait_and_write(folder: Path, states: States) -> Path:
             self.began.set()
             assert self.may.wait(20)
             path = write(folder, states)
@@ -326,14 +326,14 @@ def test_a_gpu_does_not_wait_for_checkpoints(
     monkeypatch.setattr(module, "COST_FACTOR", 0)
     writer, taken = SlowWriter(monkeypatch), []
 
-    def take(epoch: int) -> dict[int, RowState]:
+    def take(epoch: int) -> States:
         taken.append(epoch)
-        return {0: make_state(epoch)}
+        return [(spec, make_state(epoch))]
 
     other = replace(spec, seed=7)
     with open_checkpoints(tmp_path, None, GPU, averaged=False) as checkpoints:
         assert checkpoints is not None
-        save = checkpoints.saver([spec])
+        save = checkpoints.saver()
         save(lambda: take(1), lambda: 0, False)
         assert writer.began.wait(20)
         save(lambda: take(2), lambda: 0, False)  # skipped
@@ -350,9 +350,9 @@ def test_a_gpu_does_not_wait_for_checkpoints(
 def test_every_epoch_means_every_epoch(spec: RunSpec, tmp_path: Path) -> None:
     with open_checkpoints(tmp_path, 0.0, GPU, averaged=False) as checkpoints:
         assert checkpoints is not None
-        save = checkpoints.saver([spec])
+        save = checkpoints.saver()
         for epoch in (1, 2, 3):
-            save(lambda epoch=epoch: {0: make_state(epoch)}, lambda: 0, False)  # type: ignore[misc]
+            save(lambda epoch=epoch: [(spec, make_state(epoch))], lambda: 0, False)  # type: ignore[misc]
     assert epochs(tmp_path) == [2, 3]
 
 
@@ -365,7 +365,7 @@ def test_an_interrupted_training_does_not_wait_long(
     def interrupted() -> None:
         with open_checkpoints(tmp_path, 0.0, GPU, averaged=False) as checkpoints:
             assert checkpoints is not None
-            checkpoints.saver([spec])(lambda: {0: make_state(1)}, lambda: 0, False)
+            checkpoints.saver()(lambda: [(spec, make_state(1))], lambda: 0, False)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -2,24 +2,37 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from noiselimit.engine.backend import PRECISIONS, Backend
-from noiselimit.engine.block_data import BlockData, InputBatch
+from noiselimit.data.examples import DataSet
+from noiselimit.engine.backend import Backend, GraphedStep
+from noiselimit.engine.block_data import DeviceInputs, InputBatch, block_data
 from noiselimit.engine.block_networks import build_networks
 from noiselimit.engine.callbacks import MakeCallback
-from noiselimit.engine.cuda_graph import GraphedStep
 from noiselimit.engine.epoch import Epoch, batch_bounds, compute_losses, learning_rate, method_rows
-from noiselimit.engine.evaluation import accuracy_and_loss, recount_hits, score_examples
-from noiselimit.engine.metrics import EpochTotals, memorisation
-from noiselimit.engine.network_stack import State
-from noiselimit.engine.results import BestEpoch, OnEpoch, Record, RowState, RunResult, SaveStates, Stopped
-from noiselimit.engine.states import restore_states, state_bytes, take_states
+from noiselimit.engine.metrics import (
+    EpochTotals,
+    accuracy_and_loss,
+    memorisation,
+    recount_hits,
+    score_examples,
+)
+from noiselimit.engine.results import (
+    BestEpoch,
+    OnEpoch,
+    Record,
+    Row,
+    RowState,
+    RunResult,
+    SaveStates,
+    States,
+    Stopped,
+)
+from noiselimit.errors import InputError
 from noiselimit.methods import get_method
 from noiselimit.runs.spec import RunSpec
 
@@ -34,78 +47,58 @@ class Block:
 
     def __init__(
         self,
-        specs: Sequence[RunSpec],
-        data: BlockData,
+        rows: Sequence[Row],
+        data: DataSet,
+        inputs: DeviceInputs,
         device: torch.device,
-        input_shape: tuple[int, ...],
-        class_names: tuple[str, ...],
-        parents: Sequence[State | None],
-        noise_entropies: Sequence[float | None],
         backend: Backend,
         *,
+        cohort: int,
         callback: MakeCallback | None = None,
-        resumed: Sequence[RowState] = (),
+        resumed: Mapping[int, RowState] | None = None,
     ) -> None:
-        """Build the networks.
+        """Build the networks of new rows, which are some of a cohort of `cohort` rows.
 
-        Parameters
-        ----------
-        parents
-            For each spec, the classifier of the run it starts from, or None.
-        noise_entropies
-            H(y|x) of each spec's training labels in bits, or None if unknown.
-        resumed
-            States of all specs at the end of one epoch, to resume from.
+        `resumed`: the states of all rows at the end of one epoch by number, to resume from.
         """
-        order = sorted(
-            range(len(specs)),
-            key=lambda i: (not get_method(specs[i].method).needs_predictor, specs[i].method),
+        self.rows = sorted(
+            rows, key=lambda row: (not get_method(row.spec.method).needs_predictor, row.spec.method)
         )
-        self.rows = order  # numbers of the rows among the given specs
-        self.specs = [specs[i] for i in order]
-        precision = PRECISIONS[self.specs[0].precision]
-        self.data = replace(data.of_rows(order), kernels=backend.kernels, dtype=precision)
         self.device = device
         self.backend = backend
-        self.classes = classes = len(class_names)
-        self.histories: list[list[Record]] = [[] for _ in order]
-        self.bests = [BestEpoch() for _ in order]
-        self.noise_entropies = [noise_entropies[i] for i in order]
+        self.classes = classes = data.examples.classes
         self.stop: Callable[[], bool] = lambda: False
         self.epochs_done = self.steps_done = 0
-        self.finished: set[int] = set()
-        """Finished rows that still take part, because removing them would take longer."""
-        ordered_parents = [parents[i] for i in order]
-        self.networks = build_networks(self.specs, ordered_parents, input_shape, classes, device, backend)
+        self.data = block_data(self.rows, data, inputs, device, kernels=backend.kernels, cohort=cohort)
+        self.networks = build_networks(self.rows, data.examples.input_shape, classes, device, backend)
         predictors = self.networks.predictors
         self.callback = callback and callback(self.specs, self.data, predictors, classes, device)
-        self.transitions = self._transitions(class_names, estimate=not resumed)
+        for i, row in enumerate(self.rows):
+            if get_method(row.spec.method).transition is not None:
+                matrix = torch.empty(classes, classes) if resumed else self._transition(i, data)
+                row.transition = matrix.to(device, torch.float32)
         if resumed:
-            restore_states(self, [resumed[i] for i in order])
+            self._restore([resumed[row.number] for row in self.rows])
         self._prepare_steps(first=True)
 
-    def _transitions(self, class_names: tuple[str, ...], *, estimate: bool) -> list[Tensor | None]:
-        """The transition matrix of each row whose method uses one: given, estimated, or to be restored."""
-        found: list[Tensor | None] = [None] * len(self.specs)
-        for i, spec in enumerate(self.specs):
-            estimator = get_method(spec.method).transition
-            if estimator is None:
-                continue
-            if not estimate:
-                matrix = torch.empty(self.classes, self.classes)
-            elif spec.transition is not None:
-                matrix = torch.from_numpy(spec.transition.transition(class_names))
-            else:
-                data = self.data.of_rows([i])
-                matrix = estimator(
-                    score_examples(self.networks, data, data.train, [i], best=False)[0].classifier
-                )
-            found[i] = matrix.to(self.device, torch.float32)
-        return found
+    @property
+    def specs(self) -> list[RunSpec]:
+        """The specs of the rows."""
+        return [row.spec for row in self.rows]
+
+    def _transition(self, i: int, data: DataSet) -> Tensor:
+        """The transition matrix of a row whose method uses one: given or estimated."""
+        spec = self.rows[i].spec
+        if spec.transition is not None:
+            return torch.from_numpy(spec.transition.transition(data.examples.class_names))
+        estimate = get_method(spec.method).transition
+        assert estimate is not None
+        own = self.data.of_rows([i])
+        return estimate(score_examples(self.networks, own, own.train, [i], best=False)[0].classifier)
 
     def _prepare_steps(self, *, first: bool) -> None:
         """Allocate what depends on the number of rows."""
-        self.groups = method_rows(self.specs, self.transitions, self.device)
+        self.groups = method_rows(self.rows, self.device)
         self.epoch = Epoch.empty(self.specs, self.data.train, self.device, self.steps_done)
         self.rates = self.networks.rates(self.epoch.rates)
         in_memory = isinstance(self.data.train.inputs, Tensor)
@@ -117,36 +110,30 @@ class Block:
     ) -> Iterator[RunResult]:
         """Train until all rows are finished, and yield their results after their last epochs.
 
-        If `stop` returns True, this returns or raises `Stopped`. `save` is called after each epoch, when all
-        results were yielded, so that every row is either in a result or in a checkpoint.
+        If `stop` returns True, this raises `Stopped`. `save` is called after each epoch, when all results
+        were yielded, so that every row is either in a result or in a checkpoint.
         """
         epoch, seconds = self.epochs_done, math.inf
-        while len(self.finished) < len(self.specs) and not stop():
+        while left := self._unfinished():
+            if stop():
+                raise Stopped
             self.stop = stop if seconds > SHORT_EPOCH else lambda: False
             epoch, started = epoch + 1, time.perf_counter()
-            if not self._train_epoch(epoch):
-                return
-            failures = self._evaluate_epoch(epoch, on_epoch)
+            self._train_epoch(epoch)
+            self._evaluate_epoch(epoch, on_epoch)
             seconds = time.perf_counter() - started
-            ending = [
-                i
-                for i, spec in enumerate(self.specs)
-                if i not in self.finished
-                and (failures[i] or epoch >= spec.epochs or self.bests[i].exhausted(epoch, spec.patience))
-            ]
-            if ending:
-                yield from self._results(ending, failures)
-                self.finished |= set(ending)
-            if self.finished and self._removal_pays(epoch, seconds):
-                self._select([i for i in range(len(self.specs)) if i not in self.finished])
-            if save is not None and len(self.finished) < len(self.specs):
-                save(partial(take_states, self, epoch), partial(state_bytes, self, epoch), stop())
+            yield from self._results([i for i in left if self.rows[i].ends_after(epoch)])
+            left = self._unfinished()
+            if 0 < len(left) < len(self.rows) and self._removal_pays(epoch, seconds):
+                self._select(left)
+            if left and save is not None:
+                save(partial(self._states, epoch), partial(self._state_bytes, epoch), stop())
 
-    def _train_epoch(self, epoch: int) -> bool:
-        """One pass over the training examples, in each row's own order; False if it was stopped.
+    def _unfinished(self) -> list[int]:
+        return [i for i, row in enumerate(self.rows) if not row.finished]
 
-        No step waits for the device.
-        """
+    def _train_epoch(self, epoch: int) -> None:
+        """One pass over the training examples, in each row's own order. No step waits for the device."""
         self.epoch.begin(epoch, self.specs, self.data.train)
         if self.callback is not None:
             self.callback.on_epoch_start(epoch, self.specs)
@@ -155,15 +142,12 @@ class Block:
         bounds = batch_bounds(len(self.data.train), self.specs[0].batch_size)
         if isinstance(self.data.train.inputs, Tensor):
             for start, end in bounds:
-                if self.stop():
-                    return False
+                self._check_stop()
                 self.step(end - start)
         else:
             for batch in self.data.streamed(self.data.train, self.epoch.order, bounds, self.epoch.views):
-                if self.stop():
-                    return False
+                self._check_stop()
                 self._learn(batch)
-        return True
 
     def _step(self, size: int) -> None:
         """Learn from the next examples of the epoch's order."""
@@ -182,33 +166,29 @@ class Block:
             self.callback.on_train_batch(batch.positions, logits, predicted)
         step.add_(1)
 
-    def _evaluate_epoch(self, epoch: int, on_epoch: OnEpoch) -> list[str | None]:
-        """Evaluate, extend the histories and save the best weights; returns why each row failed, or None."""
+    def _evaluate_epoch(self, epoch: int, on_epoch: OnEpoch) -> None:
+        """Evaluate, extend the histories and save the best weights."""
         totals = self._totals()
         show = self.callback is not None and self.callback.needs_validation(epoch, self.specs)
         validated, tested = self._validate(show=show), None
         if self.data.test:
             tested, _ = accuracy_and_loss(self.networks, self.data, self.data.test, self._check_stop)
         validation_accuracy, validation_loss = (values.tolist() for values in validated)
-        test_accuracy = [None] * len(self.specs) if tested is None else tested.tolist()
+        test_accuracy = [None] * len(self.rows) if tested is None else tested.tolist()
         finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()
         loss, correct = totals.loss.tolist(), totals.correct.tolist()
         examples = len(self.data.train)
-        memorised = memorisation(
-            totals, self.specs, self.noise_entropies, self.histories, self.classes, examples
-        )
+        memorised = memorisation(totals, self.rows, self.classes, examples)
         self.steps_done = int(self.epoch.rates.step)
-        failures: list[str | None] = [None] * len(self.specs)
-        for i, spec in enumerate(self.specs):
-            if i in self.finished:
-                continue
+        for i in self._unfinished():
+            row = self.rows[i]
             if first_bad[i] >= 0 or not finite[i] or not math.isfinite(validation_loss[i]):
-                failures[i] = _failure(first_bad[i], self.steps_done, epoch)
+                row.failure = _failure(first_bad[i], self.steps_done, epoch)
                 continue
             record: Record = {
                 "epoch": epoch,
                 "step": self.steps_done,
-                "learning_rate": learning_rate(spec, epoch),
+                "learning_rate": learning_rate(row.spec, epoch),
                 "train_loss": loss[i] / examples,
                 "train_accuracy": correct[i] / examples,
                 "validation_loss": validation_loss[i],
@@ -216,13 +196,12 @@ class Block:
                 "test_accuracy": test_accuracy[i],
                 **memorised[i],
             }
-            self.histories[i].append(record)
-            self.bests[i] = self.bests[i].after(epoch, validation_accuracy[i], validation_loss[i])
-            on_epoch(self.rows[i], record)
-        improved = [i for i, best in enumerate(self.bests) if best.epoch == epoch]
+            row.history.append(record)
+            row.best = row.best.after(epoch, validation_accuracy[i], validation_loss[i])
+            on_epoch(row.number, record)
+        improved = [i for i, row in enumerate(self.rows) if row.best.epoch == epoch]
         if improved:
             self.networks.save_best(improved)
-        return failures
 
     def _totals(self, most: int | None = None) -> EpochTotals:
         """The epoch's totals. With dropout, hits are counted again, in at most `most` batches."""
@@ -241,24 +220,24 @@ class Block:
             self.networks, data, data.selection, self._show if show else self._check_stop
         )
 
-    def _check_stop(self, batch: InputBatch, logits: Tensor) -> None:
+    def _check_stop(self, *_: object) -> None:
         if self.stop():
             raise Stopped
 
     def _show(self, batch: InputBatch, logits: Tensor) -> None:
         assert self.callback is not None
-        self._check_stop(batch, logits)
+        self._check_stop()
         predicted = self.networks.predictor_logits(batch.inputs)
         self.callback.on_validation_batch(batch.positions, logits, predicted)
 
-    def _results(self, ending: Sequence[int], failures: Sequence[str | None]) -> Iterator[RunResult]:
+    def _results(self, ending: Sequence[int]) -> Iterator[RunResult]:
         """Score all examples with the best and the last weights of these rows, some rows at a time."""
         values = (len(self.data.train) + len(self.data.validation)) * self.classes
         together = max(1, SCORED_AT_ONCE // max(values, 1))
         for start in range(0, len(ending), together):
-            yield from self._results_together(ending[start : start + together], failures)
+            yield from self._results_together(ending[start : start + together])
 
-    def _results_together(self, rows: Sequence[int], failures: Sequence[str | None]) -> Iterator[RunResult]:
+    def _results_together(self, rows: Sequence[int]) -> Iterator[RunResult]:
         data = self.data.of_rows(rows)
         parts = {"train": data.train, "validation": data.validation, "test": data.test}
         best = {
@@ -268,44 +247,100 @@ class Block:
         }
         last = score_examples(self.networks, data, data.train, rows, best=False)
         for k, i in enumerate(rows):
+            row = self.rows[i]
+            row.finished = True
             classifier, predictor = self.networks.best_states(i)
-            observed = self.callback.result(i, last[k]) if self.callback and not failures[i] else None
+            observed = self.callback.result(i, last[k]) if self.callback and not row.failure else None
             yield RunResult(
-                row=self.rows[i],
-                history=tuple(self.histories[i]),
-                best_epoch=self.bests[i].epoch,
-                failure=failures[i],
+                row=row.number,
+                history=tuple(row.history),
+                best_epoch=row.best.epoch,
+                failure=row.failure,
                 classifier=classifier,
                 predictor=predictor,
                 best={name: scores[k] for name, scores in best.items()},
                 last=last[k],
                 callback_result=observed,
-                transition=self.transitions[i],
+                transition=row.transition,
             )
 
     def _removal_pays(self, epoch: int, seconds: float) -> bool:
         """Whether removing finished rows saves more time than recording the step again takes."""
-        ahead = max(
-            (spec.epochs - epoch for i, spec in enumerate(self.specs) if i not in self.finished), default=0
-        )
-        return seconds * ahead * len(self.finished) / len(self.specs) >= self.step.seconds
+        ahead = [row.spec.epochs - epoch for row in self.rows if not row.finished]
+        finished = len(self.rows) - len(ahead)
+        return seconds * max(ahead) * finished / len(self.rows) >= self.step.seconds
 
     def _select(self, rows: Sequence[int]) -> None:
         """Drop all other rows."""
+        self.step.reset()
         self.rows = [self.rows[i] for i in rows]
-        self.specs = [self.specs[i] for i in rows]
-        self.histories = [self.histories[i] for i in rows]
-        self.bests = [self.bests[i] for i in rows]
-        self.transitions = [self.transitions[i] for i in rows]
-        self.noise_entropies = [self.noise_entropies[i] for i in rows]
-        self.finished = set()
-        if rows:
-            self.step.reset()
-            self.data = self.data.of_rows(rows)
-            self.networks.select(rows)
-            if self.callback is not None:
-                self.callback = self.callback.select(rows)
-            self._prepare_steps(first=False)
+        self.data = self.data.of_rows(rows)
+        self.networks.select(rows)
+        if self.callback is not None:
+            self.callback = self.callback.select(rows)
+        self._prepare_steps(first=False)
+
+    def _states(self, epoch: int) -> States:
+        """The states of the unfinished rows at the end of this epoch.
+
+        On a GPU, stacked tensors are copied as a whole, because few large copies are fast. On a CPU nothing
+        is copied, so the states are valid until the next step.
+        """
+        stacks = [
+            {name: tensor.cpu() for name, tensor in stack.state().items()} for stack in self.networks.stacks
+        ]
+        states = []
+        for i in self._unfinished():
+            row = self.rows[i]
+            tensors = {
+                f"{network}.{name}": stacked[own]
+                for network, stack, own in self.networks.places(i)
+                for name, stacked in stacks[stack].items()
+            }
+            tensors |= {name: tensor.cpu() for name, tensor in self._unstacked(i, epoch)}
+            state = RowState(
+                epoch=epoch,
+                step=self.steps_done,
+                history=tuple(row.history),
+                channels_last=any(stack.packing.channels_last for stack in self.networks.stacks),
+                tensors=tensors,
+            )
+            states.append((row.spec, state))
+        return states
+
+    def _state_bytes(self, epoch: int) -> int:
+        """The size of what `_states` returns."""
+        stacked = [tensor for stack in self.networks.stacks for tensor in stack.state().values()]
+        others = [tensor for i in range(len(self.rows)) for _, tensor in self._unstacked(i, epoch)]
+        return sum(tensor.numel() * tensor.element_size() for tensor in (*stacked, *others))
+
+    def _unstacked(self, i: int, epoch: int) -> Iterator[tuple[str, Tensor]]:
+        """The live tensors of a row outside of the networks."""
+        row = self.rows[i]
+        if self.callback is not None:
+            for name, tensor in self.callback.state(i, row.spec, epoch).items():
+                yield f"watched.{name}", tensor  # a name in the file format
+        if row.transition is not None:
+            yield "transition", row.transition
+
+    @torch.no_grad()
+    def _restore(self, states: Sequence[RowState]) -> None:
+        """Copy the states of all rows, at the end of one epoch, into the tensors of this new block."""
+        epoch = states[0].epoch
+        steps = epoch * len(batch_bounds(len(self.data.train), self.specs[0].batch_size))
+        for i, (row, state) in enumerate(zip(self.rows, states, strict=True)):
+            if (state.epoch, state.step) != (epoch, steps):
+                raise _does_not_fit(row.spec)
+            for network, stack, own in self.networks.places(i):
+                networks = self.networks.stacks[stack]
+                for name, stacked in networks.state().items():
+                    saved = _saved(row.spec, state, f"{network}.{name}", stacked[own])
+                    stacked[own].copy_(networks.from_saved(name, saved, state.channels_last))
+            for name, tensor in self._unstacked(i, epoch):
+                tensor.copy_(_saved(row.spec, state, name, tensor))
+            row.history = list(state.history)
+            row.best = BestEpoch.of(state.history)
+        self.epochs_done, self.steps_done = epoch, steps
 
     def compile_kernels(self, workers: int) -> None:
         """Compile all kernels without launching them. The block cannot train after that."""
@@ -325,7 +360,7 @@ class Block:
         """Do each kind of evaluation once to measure memory. The block cannot train after that."""
         self._validate(show=self.callback is not None)
         self._totals(most=2)  # one batch is in memory while the next is made
-        rows = range(len(self.specs))
+        rows = range(len(self.rows))
         data = self.data.of_rows(rows)
         largest = max((part for part in (data.train, data.validation, data.test) if part), key=len)
         self.networks.save_best(rows)
@@ -336,3 +371,18 @@ def _failure(bad_step: int, steps: int, epoch: int) -> str:
     what = "the loss" if bad_step >= 0 else "a weight or the validation loss"
     where = f"step {bad_step if bad_step >= 0 else steps - 1} (epoch {epoch})"
     return f"{what} was not a finite number at {where}: lower the learning rate"
+
+
+def _saved(spec: RunSpec, state: RowState, name: str, like: Tensor) -> Tensor:
+    saved = state.tensors.get(name)
+    if saved is None or saved.shape != like.shape or saved.dtype != like.dtype:
+        raise _does_not_fit(spec)
+    return saved
+
+
+def _does_not_fit(spec: RunSpec) -> InputError:
+    """Mostly because the user changed the code of a network, of which the hash covers only the name."""
+    return InputError(
+        f"the checkpoint of run {spec.folder_name} does not fit the networks of its spec: delete the folder "
+        ".checkpoints beside the runs, or choose another with --out."
+    )

@@ -13,7 +13,9 @@ from torch import Tensor
 from noiselimit.data.arrays import PADDING, LazyInputs, View
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.engine.augmentation import Views, cut
-from noiselimit.engine.preparation import PreparedRun, truest_labels
+from noiselimit.engine.backend import PRECISIONS
+from noiselimit.engine.preparation import truest_labels
+from noiselimit.engine.results import Row
 from noiselimit.engine.stream import PictureStream, Request
 
 EVALUATION_BATCH = 1000
@@ -76,9 +78,9 @@ class BlockData:
     mean: Tensor
     std: Tensor
     """[K, 1, ...] of each row's training inputs."""
-    kernels: bool = False  # whether our kernel makes batches of pictures
-    dtype: torch.dtype = torch.float32  # the type in which it makes them; torch's operations make float32
-    cohort: int = 1  # rows of the whole cohort, from which the size of evaluation batches follows
+    kernels: bool  # whether our kernel makes batches of pictures
+    dtype: torch.dtype  # the type in which it makes them; torch's operations make float32
+    cohort: int  # rows of the whole cohort, from which the size of evaluation batches follows
 
     @property
     def selects_by_validation(self) -> bool:
@@ -175,22 +177,23 @@ def _to_device(examples: Examples, device: torch.device) -> Tensor | PictureStre
 
 
 def block_data(
-    runs: Sequence[PreparedRun],
+    rows: Sequence[Row],
     data: DataSet,
     inputs: DeviceInputs,
     device: torch.device,
     *,
-    clean_validation: bool = False,
+    kernels: bool = False,
     cohort: int = 1,
 ) -> BlockData:
-    """Stack indices, labels, weights and statistics of these runs, which are some of a cohort."""
+    """Stack indices, labels, weights and statistics of these rows, which are some of a cohort."""
+    first, runs = rows[0].spec, [row.prepared for row in rows]
 
     def stack(arrays: Sequence[npt.NDArray[Any]]) -> Tensor:
         return torch.from_numpy(np.stack(arrays)).to(device)
 
-    def split_part(rows: Sequence[npt.NDArray[np.int64]], labels: Sequence[npt.NDArray[np.int64]]) -> Part:
-        own = [of_run[row] for of_run, row in zip(labels, rows, strict=True)]
-        return Part(inputs["examples"], stack(rows), stack(own))
+    def split_part(index: Sequence[npt.NDArray[np.int64]], labels: Sequence[npt.NDArray[np.int64]]) -> Part:
+        own = [of_run[chosen] for of_run, chosen in zip(labels, index, strict=True)]
+        return Part(inputs["examples"], stack(index), stack(own))
 
     def official_part(name: str, examples: Examples) -> Part:
         everything, labels = np.arange(len(examples)), truest_labels(examples)
@@ -208,9 +211,10 @@ def block_data(
     train = split_part([run.split.train for run in runs], given)
     held_out = [run.split.validation for run in runs]
     validation = selection = split_part(held_out, given)
-    if clean_validation and data.validation:
+    clean = first.validation_labels == "clean"
+    if clean and data.validation:
         selection = official_part("validation", data.validation)
-    elif clean_validation:
+    elif clean:
         selection = split_part(held_out, true)
     test: Part | None = None
     if data.test:
@@ -224,5 +228,7 @@ def block_data(
         test=test,
         mean=stack([run.mean for run in runs]).unsqueeze(1),
         std=stack([run.std for run in runs]).unsqueeze(1),
+        kernels=kernels,
+        dtype=PRECISIONS[first.precision],
         cohort=cohort,
     )

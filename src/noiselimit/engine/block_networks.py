@@ -10,6 +10,7 @@ from noiselimit.engine.backend import PRECISIONS, Backend
 from noiselimit.engine.layouts import layout_for
 from noiselimit.engine.network_stack import NetworkStack, State
 from noiselimit.engine.optimisers import OPTIMISERS, Rates
+from noiselimit.engine.results import Row
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
@@ -141,39 +142,28 @@ class BlockNetworks:
 
 
 def build_networks(
-    specs: Sequence[RunSpec],
-    parents: Sequence[State | None],
-    input_shape: tuple[int, ...],
-    classes: int,
-    device: torch.device,
-    backend: Backend,
+    rows: Sequence[Row], input_shape: tuple[int, ...], classes: int, device: torch.device, backend: Backend
 ) -> BlockNetworks:
-    """The networks of these specs, of which those with a predictor come first.
-
-    `parents`: for each spec, the classifier of the run it starts from, or None.
-    """
-    first = specs[0]
-    predictors = sum(get_method(spec.method).needs_predictor for spec in specs)
+    """The networks of these rows, of which those with a predictor come first."""
+    first = rows[0].spec
+    predictors = sum(get_method(row.spec.method).needs_predictor for row in rows)
     optimiser = replace(OPTIMISERS[first.optimiser], kernels=backend.kernels)
 
-    def states(role: Role, rows: int) -> list[State]:
-        return [
-            initial_weights(spec, role, input_shape, classes, parent)
-            for spec, parent in zip(specs[:rows], parents[:rows], strict=True)
-        ]
+    def states(role: Role, count: int) -> list[State]:
+        return [initial_weights(row.spec, role, input_shape, classes, row.parent) for row in rows[:count]]
 
     def stack(role: Role, states: Sequence[State]) -> NetworkStack:
         module = architecture(first, role).build(input_shape, classes)
         layout = layout_for(module, device, PRECISIONS[first.precision], fused=backend.kernels)
         return NetworkStack(module, states, optimiser, device, layout)
 
-    classifier, predictor = states(Role.CLASSIFIER, len(specs)), states(Role.PREDICTOR, predictors)
+    classifier, predictor = states(Role.CLASSIFIER, len(rows)), states(Role.PREDICTOR, predictors)
     if architecture(first, Role.CLASSIFIER) == architecture(first, Role.PREDICTOR):
         stacks = [stack(Role.CLASSIFIER, [*classifier, *predictor])]
     else:
         stacks = [stack(Role.CLASSIFIER, classifier)]
         stacks += [stack(Role.PREDICTOR, predictor)] if predictor else []
-    return BlockNetworks(stacks, len(specs), predictors)
+    return BlockNetworks(stacks, len(rows), predictors)
 
 
 def initial_weights(

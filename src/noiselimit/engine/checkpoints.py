@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from noiselimit.engine.callbacks import is_averaged
-from noiselimit.engine.results import RowState, SaveStates, TakeStates
+from noiselimit.engine.results import RowState, SaveStates, States
 from noiselimit.errors import InputError, Notice, number
 from noiselimit.files import clear_leftovers, finite_json, open_regular, sync
 from noiselimit.runs.spec import RunSpec
@@ -48,8 +48,6 @@ LARGEST_ASSUMED_COST = 6.0
 """Seconds; the first checkpoint comes after five minutes at the latest."""
 EXIT_TIMEOUT = 1.5
 """Seconds that an interrupted training waits for a checkpoint that is being written."""
-
-States = Sequence[tuple[RunSpec, RowState]]
 
 
 @dataclass(frozen=True)
@@ -269,17 +267,12 @@ class Checkpoints:
         ]
         return max(usable, key=lambda place: place[1].epoch, default=None)
 
-    def saver(self, specs: Sequence[RunSpec]) -> SaveStates:
-        """A function that saves the states of a block of these runs when a checkpoint is due."""
-        return partial(self._save, specs, Interval(self._seconds))
+    def saver(self) -> SaveStates:
+        """A function that saves the states of a block when a checkpoint is due."""
+        return partial(self._save, Interval(self._seconds))
 
     def _save(
-        self,
-        specs: Sequence[RunSpec],
-        interval: Interval,
-        take: TakeStates,
-        size: Callable[[], int],
-        stopping: bool,
+        self, interval: Interval, take: Callable[[], States], size: Callable[[], int], stopping: bool
     ) -> None:
         self.warn_of_failure()
         if self._is_writing():
@@ -289,7 +282,7 @@ class Checkpoints:
         if not interval.is_due(size) and not (stopping and size() <= ASSUMED_SPEED):
             return
         started = time.perf_counter()
-        states = [(specs[row], state) for row, state in take().items()]
+        states = take()
 
         def write() -> None:
             self._add(states)

@@ -1,10 +1,10 @@
 """Training a cohort of runs: as one block on a GPU, as one block per core on a CPU."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -12,12 +12,12 @@ from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend
 from noiselimit.engine.block import Block
-from noiselimit.engine.block_data import block_data, device_inputs
+from noiselimit.engine.block_data import device_inputs
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.checkpoints import Checkpoints
 from noiselimit.engine.network_stack import State
 from noiselimit.engine.preparation import PreparedRun
-from noiselimit.engine.results import OnEpoch, Record, RowState, RunResult, Stopped
+from noiselimit.engine.results import OnEpoch, Record, Row, RowState, RunResult, Stopped
 from noiselimit.engine.retry import train_on_gpu, with_fallback
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
@@ -126,26 +126,17 @@ class CohortTrainer:
         if len(self._finished) < len(self.specs):
             raise Stopped
 
-    def _make_block(self, rows: Sequence[int], backend: Backend, resumed: Sequence[RowState] = ()) -> Block:
+    def _make_block(
+        self, rows: Sequence[int], backend: Backend, resumed: Mapping[int, RowState] | None = None
+    ) -> Block:
         """A block of these rows, from the beginning or from their saved states."""
-        prepared = [self.prepared[i] for i in rows]
-        data = block_data(
-            prepared,
+        return Block(
+            [Row(i, self.specs[i], self.prepared[i], self.parents[i]) for i in rows],
             self.data,
             self._inputs,
             self.device,
-            clean_validation=self.specs[0].validation_labels == "clean",
-            cohort=len(self.specs),
-        )
-        return Block(
-            [self.specs[i] for i in rows],
-            data,
-            self.device,
-            self.data.examples.input_shape,
-            self.data.examples.class_names,
-            [self.parents[i] for i in rows],
-            [run.noise_entropy for run in prepared],
             backend,
+            cohort=len(self.specs),
             callback=self.callback,
             resumed=resumed,
         )
@@ -198,14 +189,14 @@ class CohortTrainer:
         def on_epoch(row: int, record: Record) -> None:
             begun.set()
             with self._lock:
-                self.on_epoch(rows[row], record)
+                self.on_epoch(row, record)
 
-        specs = [self.specs[row] for row in rows]
-        resumed = [self.checkpoints.load(spec) for spec in specs] if self.checkpoints and epoch else ()
-        save = None if self.checkpoints is None else self.checkpoints.saver(specs)
+        resumed, save = None, None
+        if self.checkpoints is not None:
+            save = self.checkpoints.saver()
+            resumed = {row: self.checkpoints.load(self.specs[row]) for row in rows} if epoch else None
         for result in self._make_block(rows, backend, resumed).train(on_epoch, self._should_stop, save):
             begun.set()
-            row = rows[result.row]
             with self._lock:
-                self.on_result(replace(result, row=row))
-                self._finished.add(row)
+                self.on_result(result)
+                self._finished.add(result.row)

@@ -11,6 +11,7 @@ from noiselimit.engine.augmentation import Views, draw_views
 from noiselimit.engine.block_data import InputBatch, Part
 from noiselimit.engine.metrics import EpochTotals
 from noiselimit.engine.optimisers import SCHEDULES, Rates
+from noiselimit.engine.results import Row
 from noiselimit.methods import Batch, Method, get_method
 from noiselimit.randomness import Stream
 from noiselimit.runs.spec import RunSpec
@@ -107,22 +108,20 @@ class MethodRows:
     transition: Tensor | None
 
 
-def method_rows(
-    specs: Sequence[RunSpec], transitions: Sequence[Tensor | None], device: torch.device
-) -> list[MethodRows]:
+def method_rows(rows: Sequence[Row], device: torch.device) -> list[MethodRows]:
     """Group the rows by method; the rows of a method are consecutive."""
     groups = []
-    methods = [spec.method for spec in specs]
+    methods = [row.spec.method for row in rows]
     for name in dict.fromkeys(methods):
-        rows = slice(methods.index(name), methods.index(name) + methods.count(name))
-        members, method = specs[rows], get_method(name)
+        places = slice(methods.index(name), methods.index(name) + methods.count(name))
+        members, method = rows[places], get_method(name)
         hyper = {
-            h: torch.tensor([spec.hyper[h] for spec in members], dtype=torch.float32, device=device)
+            h: torch.tensor([row.spec.hyper[h] for row in members], dtype=torch.float32, device=device)
             for h in method.hyper
         }
-        keys = stream_keys([spec.seed for spec in members], Stream.SAMPLING, device)
-        matrices = [matrix for matrix in transitions[rows] if matrix is not None]
-        groups.append(MethodRows(method, rows, hyper, keys, torch.stack(matrices) if matrices else None))
+        keys = stream_keys([row.spec.seed for row in members], Stream.SAMPLING, device)
+        matrices = [row.transition for row in members if row.transition is not None]
+        groups.append(MethodRows(method, places, hyper, keys, torch.stack(matrices) if matrices else None))
     return groups
 
 

@@ -1,20 +1,26 @@
-"""What each epoch measures: training loss, hits, and the memorised label noise."""
+"""What is measured: totals of an epoch, accuracy, loss and probabilities of a part, memorised label noise."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from noiselimit.engine.results import Record
+from noiselimit.engine.block_data import BlockData, InputBatch, Part
+from noiselimit.engine.block_networks import BlockNetworks
+from noiselimit.engine.results import Record, Row, Scores
 from noiselimit.information import gradient_capacity
 from noiselimit.information.meter import estimated_entropy, implied_bits, predictor_bits
 from noiselimit.methods import get_method
+from noiselimit.methods.method import log_likelihood
 from noiselimit.runs.spec import RunSpec
 
 MOST_TALLIED_CLASSES = 64
 """Up to here our kernel is used. On an H200 it was faster than torch with 10 classes, not with 100."""
+
+OnBatch = Callable[[InputBatch, Tensor], None]
+"""(batch, the classifiers' logits [K, B, C]): called after each batch of an evaluation."""
 
 
 class EpochTotals(NamedTuple):
@@ -75,30 +81,83 @@ class EpochTotals(NamedTuple):
         self.first_bad.copy_(torch.where((self.first_bad < 0) & ~losses.isfinite(), step, self.first_bad))
 
 
-def memorisation(
-    totals: EpochTotals,
-    specs: Sequence[RunSpec],
-    noise_entropies: Sequence[float | None],
-    histories: Sequence[Sequence[Record]],
-    classes: int,
-    examples: int,
-) -> list[Record]:
-    """The part of each row's next history record that measures memorised label noise, in bits per label.
+def accuracy_and_loss(
+    networks: BlockNetworks, data: BlockData, part: Part, on_batch: OnBatch
+) -> tuple[Tensor, Tensor]:
+    """float64 [K], [K]: accuracy and mean cross-entropy of each row's classifier.
 
-    `noise_entropies`: H(y|x) of each row's training labels in bits, or None if unknown.
+    Both stay on the device, so nothing waits for them.
     """
+    correct = torch.zeros(len(part.index), dtype=torch.int64, device=part.index.device)
+    loss = torch.zeros(len(part.index), dtype=torch.float64, device=part.index.device)
+    for batch in data.batches(part):
+        logits, labels = networks.classifier_logits(batch.inputs), batch.labels
+        correct += (logits.argmax(-1) == labels).sum(1)
+        loss -= log_likelihood(logits, labels).to(torch.float64).sum(1)
+        on_batch(batch, logits)
+    # Divide by a tensor: a GPU multiplies by the reciprocal of a number, which rounds unlike a CPU, and a
+    # resumed run could then select another epoch.
+    count = torch.full_like(loss, len(part))
+    return correct.to(torch.float64) / count, loss / count
+
+
+def recount_hits(
+    totals: EpochTotals, networks: BlockNetworks, data: BlockData, on_batch: OnBatch, most: int | None = None
+) -> EpochTotals:
+    """The epoch's totals, with hits counted again on the training part in evaluation mode.
+
+    With dropout, a network misses labels in training that it knows, and would seem to have memorised little.
+    The tensors of `totals`, to which a CUDA graph adds, are not changed. `most` limits the batches.
+    """
+    correct, wrong, fitted = (torch.zeros_like(totals.correct) for _ in range(3))
+    for number, batch in enumerate(data.batches(data.train), 1):
+        logits = networks.classifier_logits(batch.inputs)
+        hit = logits.argmax(-1) == batch.labels
+        correct += hit.sum(1)
+        if batch.wrong is not None:
+            wrong += batch.wrong.sum(1)
+            fitted += (hit & batch.wrong).sum(1)
+        on_batch(batch, logits)
+        if number == most:
+            break
+    return totals._replace(correct=correct, wrong=wrong, fitted=fitted)
+
+
+def score_examples(
+    networks: BlockNetworks, data: BlockData, part: Part, rows: Sequence[int], *, best: bool
+) -> list[Scores]:
+    """Class probabilities of every example, for these rows; `data` and `part` hold only these rows."""
+    classifiers: list[Tensor] = []
+    predictors: list[Tensor] = []
+    start = 0
+    for batch in data.batches(part):
+        own, predicted = networks.probabilities(batch.inputs, rows, best=best)
+        for kept, found in ((classifiers, own), (predictors, predicted)):
+            if found is None:
+                continue
+            if start == 0:  # one tensor per row, so that each can be freed alone
+                kept += [torch.empty(len(part), found.shape[-1], dtype=found.dtype) for _ in found]
+            for target, of_row in zip(kept, found.cpu(), strict=True):  # a GPU might not hold all of them
+                target[start : start + len(of_row)] = of_row
+        start += own.shape[1]
+    missing: list[None] = [None] * (len(rows) - len(predictors))
+    return [Scores(own, other) for own, other in zip(classifiers, [*predictors, *missing], strict=True)]
+
+
+def memorisation(totals: EpochTotals, rows: Sequence[Row], classes: int, examples: int) -> list[Record]:
+    """The part of each row's next history record that measures memorised label noise, in bits per label."""
     correct, wrong, fitted = totals.correct.tolist(), totals.wrong.tolist(), totals.fitted.tolist()
     unsure, square_norm = totals.unsure.tolist(), totals.square_norm.tolist()
     records: list[Record] = []
-    for i, spec in enumerate(specs):
-        before: Record = histories[i][-1] if histories[i] else {}
-        entropy = noise_entropies[i]
-        if entropy is None and get_method(spec.method).needs_predictor and math.isfinite(unsure[i]):
+    for i, row in enumerate(rows):
+        before: Record = row.history[-1] if row.history else {}
+        entropy = row.prepared.noise_entropy
+        if entropy is None and get_method(row.spec.method).needs_predictor and math.isfinite(unsure[i]):
             # The lowest so far: an untrained predictor is unsure of labels that it has yet to learn.
             lowest = before.get("noise_entropy")
             estimate = estimated_entropy(unsure[i] / examples, classes)
             entropy = estimate if lowest is None else min(lowest, estimate)
-        capacity = _capacity(spec, square_norm[i] / examples, classes)
+        capacity = _capacity(row.spec, square_norm[i] / examples, classes)
         if capacity is not None:
             capacity += before.get("capacity_bits") or 0.0
         records.append(

@@ -1,12 +1,14 @@
-"""What training returns: history records, scores, finished runs, and the states that checkpoints save."""
+"""The rows of a block, what training returns for them, and the states that checkpoints save."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor
 
 from noiselimit.engine.network_stack import State
+from noiselimit.engine.preparation import PreparedRun
+from noiselimit.runs.spec import RunSpec
 
 Record = Mapping[str, float | int | None]
 """One epoch of one run, as in history.jsonl."""
@@ -32,7 +34,7 @@ class Scores:
 class RunResult:
     """The result of one row."""
 
-    row: int  # its position among the specs
+    row: int  # its position among the specs of the cohort
     history: tuple[Record, ...]
     best_epoch: int
     failure: str | None
@@ -80,6 +82,27 @@ class BestEpoch:
         return epoch - self.rose_at >= patience
 
 
+@dataclass(eq=False)
+class Row:
+    """A run while it trains in a block, which holds its networks and data in stacked tensors."""
+
+    number: int  # its position among the specs of the cohort
+    spec: RunSpec
+    prepared: PreparedRun
+    parent: State | None = None  # the classifier of the run it starts from
+    transition: Tensor | None = None  # the transition matrix [C, C] of methods that use one
+    history: list[Record] = field(default_factory=list)
+    best: BestEpoch = field(default_factory=BestEpoch)
+    failure: str | None = None
+    finished: bool = False
+    """A finished row may still take part, if removing it would take longer."""
+
+    def ends_after(self, epoch: int) -> bool:
+        """Whether this epoch is its last."""
+        over = epoch >= self.spec.epochs or self.best.exhausted(epoch, self.spec.patience)
+        return self.failure is not None or over
+
+
 @dataclass(frozen=True, eq=False)
 class RowState:
     """The state of a row at the end of an epoch, on the CPU.
@@ -97,8 +120,8 @@ class RowState:
     `predictor.…`), `transition`, and the callback's state (`watched.…`)."""
 
 
-TakeStates = Callable[[], Mapping[int, RowState]]
-"""Returns the states of the rows that a block still trains, by row."""
+States = Sequence[tuple[RunSpec, RowState]]
+"""The states of the rows that a block still trains."""
 
-SaveStates = Callable[[TakeStates, Callable[[], int], bool], None]
+SaveStates = Callable[[Callable[[], States], Callable[[], int], bool], None]
 """(take the states, how many bytes they need, whether training stops): called after each epoch."""
