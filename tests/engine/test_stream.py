@@ -17,6 +17,9 @@ from noiselimit.engine import stream
 from noiselimit.engine.stream import AHEAD, PictureStream
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
+from noiselimit.runs.spec import RunSpec
+from noiselimit.training import Stopped, train
+from tests.engine.streamed_pictures import streamed
 
 WORKERS = min(2, available_cores())
 REQUESTS = [
@@ -84,6 +87,20 @@ def test_stopping_early_ends_the_workers(files):
     assert live_workers() == WORKERS
     batches.close()
     assert live_workers() == 0
+
+
+def test_stopping_a_training_ends_the_workers(tiny_images, monkeypatch):
+    monkeypatch.setattr("noiselimit.engine.block.SHORT_EPOCH", 0.0)
+    workers = []
+
+    def stop():
+        workers.append(live_workers())
+        return len(workers) == 4  # in the midst of the first epoch
+
+    with pytest.raises(Stopped) as caught:
+        train(RunSpec("ce", batch_size=8), streamed(tiny_images), threads=1, stop=stop)
+    assert caught.value.__traceback__ is not None  # which must not keep the workers alive
+    assert workers[-1] > 0 == live_workers()
 
 
 def test_a_worker_that_dies_is_an_input_error(files):
