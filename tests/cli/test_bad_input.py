@@ -111,6 +111,9 @@ COMMAND_LINES = [
     # Interrupted trainings.
     (nothing, RESUME, "--out"),
     (saved("{"), RESUME, ".command.json"),
+    (saved('{"format": 2, "folder": ".", "options": {}}'), RESUME, ".command.json"),
+    (saved(unknown=1), RESUME, ".command.json"),
+    (saved(epochs=[5]), RESUME, ".command.json"),
     (saved("[]"), RESUME, ".command.json"),
     (saved(directory="/elsewhere"), RESUME, "/elsewhere"),
     (saved(method="limit-k"), RESUME, "'limit-l'"),

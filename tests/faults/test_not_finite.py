@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from noiselimit import load_run
-from noiselimit.cli.main import run as command_line
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.preparation import split_examples
 from noiselimit.runs.run import Run
@@ -68,11 +67,3 @@ def test_a_loss_that_diverges(blobs: DataSet, tmp_path: Path) -> None:
         assert_same(alone, run)
         assert alone.metrics["failure"] == run.metrics["failure"]
     assert "learning rate" in late.metrics["failure"]
-
-
-def test_the_exit_code_is_1_if_a_run_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    typed = ["train", "--data", "digits", "--train-size", "60", "--method", "ce", "--network", "mlp"]
-    out = ["--epochs", "2", "--optimiser", "sgd", "--out", str(tmp_path / "runs"), "--quiet"]
-    assert command_line([*typed, "--learning-rate", "1e30,0.01", *out]) == 1
-    assert "failed" in capsys.readouterr().out
-    assert command_line([*typed, "--learning-rate", "0.01", *out]) == 0
