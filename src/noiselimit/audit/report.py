@@ -25,13 +25,13 @@ from noiselimit.audit.issues import (
     describe_audit,
     describe_noise_rate,
 )
-from noiselimit.audit.quality import MAX_GAP, Labels
+from noiselimit.audit.quality import MAX_GAP
 from noiselimit.data.examples import DataSet
 from noiselimit.data.tables import Categorical
 from noiselimit.report.charts import MAX_CLASSES
-from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, Suspect, run_name
+from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, run_name
 from noiselimit.report.html import write_report
-from noiselimit.report.runs import run_facts, run_lines, show_inputs
+from noiselimit.report.runs import make_suspects, run_facts, run_lines
 from noiselimit.runs.run import Run
 
 GALLERIES = 12
@@ -215,36 +215,19 @@ def _galleries(audit: Audit, data: DataSet) -> dict[str, Any]:
         parts = [("The largest gaps", 0, total, np.argsort(-gaps, kind="stable")[: min(most, total)])]
     worst = flagged[: LINES_OF_WORST * most if len(parts) > 1 else 0]
     rows = np.unique(np.concatenate([worst, *(part[-1] for part in parts)]))
-    suspects = dict(zip(rows.tolist(), _suspects(audit, data, rows), strict=True))
+    clean = data.examples.clean_labels
+    shown = audit.table.iloc[rows].rename(columns={"row": "index", "predicted_label": "suggested_label"})
+    shown["clean_label"] = None if clean is None else clean[rows]
+    suspects = {suspect.index: suspect for suspect in make_suspects(shown, data)}
     return {
         "galleries": [
-            Gallery(name, count, size, [suspects[int(row)] for row in shown])
-            for name, count, size, shown in parts
+            Gallery(name, count, size, [suspects[int(row)] for row in own])
+            for name, count, size, own in parts
         ],
         "suspects": [suspects[int(row)] for row in worst],
         "other_classes": [(names[label], int(counts[label])) for label in order[GALLERIES:]],
         "unflagged_classes": [name for name, count in zip(names, counts, strict=True) if not count],
     }
-
-
-def _suspects(audit: Audit, data: DataSet, rows: Labels) -> list[Suspect]:
-    table, examples = audit.table.iloc[rows], data.examples
-    names, clean = examples.class_names, examples.clean_labels
-    columns = (table[name].tolist() for name in ("given_label", "predicted_label", "gap"))
-    return [
-        Suspect(
-            row,
-            names[given],
-            names[suggested],
-            gap,
-            clean=None if clean is None else names[clean[row]],
-            name=None if examples.names is None else examples.names[row],
-            **look,
-        )
-        for row, given, suggested, gap, look in zip(
-            rows.tolist(), *columns, show_inputs(data, rows), strict=True
-        )
-    ]
 
 
 def describe_inputs(data: DataSet) -> str:

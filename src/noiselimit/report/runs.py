@@ -135,14 +135,27 @@ def _gaps(run: Run) -> dict[str, npt.NDArray[np.floating]]:
 def _suspects(run: Run, data: DataSet) -> list[Suspect]:
     outputs = run.outputs[run.outputs["part"] != "test"]
     worst = outputs.sort_values(["gap", "index"], ascending=[False, True]).head(SUSPECTS)
-    names = data.examples.class_names
     if worst["index"].max() >= len(data.examples):
         raise InputError(f"{run.path} does not belong to these data: delete the folder and train again.")
-    looks = show_inputs(data, worst["index"].to_numpy())
+    return make_suspects(worst, data)
+
+
+def make_suspects(worst: pd.DataFrame, data: DataSet) -> list[Suspect]:
+    """One per row of a table with the columns index, given_label, suggested_label, gap and clean_label."""
+    names, files = data.examples.class_names, data.examples.names
     clean = [None if pd.isna(label) else names[int(label)] for label in worst["clean_label"]]
     columns = (worst[name].tolist() for name in ("index", "given_label", "suggested_label", "gap"))
+    looks = show_inputs(data, worst["index"].to_numpy())
     return [
-        Suspect(index, names[given], names[suggested], gap, clean=right, **look)
+        Suspect(
+            index,
+            names[given],
+            names[suggested],
+            gap,
+            clean=right,
+            name=None if files is None else files[index],
+            **look,
+        )
         for index, given, suggested, gap, right, look in zip(*columns, clean, looks, strict=True)
     ]
 
