@@ -123,13 +123,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, below: str) -> None:
 
 def test_only_leftovers_of_the_named_targets_are_cleared(tmp_path: Path) -> None:
     (tmp_path / "run-1").mkdir()
-    for name in (".run-1.abcd_123.tmp", ".run-2.abcd_123.tmp"):
+    for name in (".run-1.abcd0123.tmp", ".run-2.abcd0123.tmp"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file.txt").write_text("half")
     (tmp_path / ".report.html.00000000.tmp").write_text("half")
     (tmp_path / ".run-1.11111111.tmp").symlink_to(tmp_path / "run-1")
     clear_leftovers(tmp_path, r"run-1|report\.html")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-2.abcd_123.tmp", "run-1"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-2.abcd0123.tmp", "run-1"]
 
 
 HOLDER = """

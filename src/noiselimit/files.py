@@ -88,7 +88,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     make_folder(path.parent)
     if path.exists() and not path.is_file():  # a folder, or a device such as /dev/null
         raise InputError(f"cannot write {path}: it is not a regular file; name another.")
-    temporary = _temporary(path)
+    temporary = temporary_name(path)
     try:
         yield temporary
         sync(temporary)
@@ -110,7 +110,7 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     call of `restore_folder` brings the old folder back.
     """
     make_folder(path.parent)
-    temporary = _temporary(path)
+    temporary = temporary_name(path)
     temporary.mkdir()
     try:
         yield temporary
@@ -143,7 +143,7 @@ def _old(path: Path) -> Path:
 def clear_leftovers(parent: Path, name: str) -> None:
     """Remove what killed processes left of targets whose names match; call this with the lock held."""
     for entry in parent.glob(".*.tmp"):
-        if re.fullmatch(rf"\.(?:{name})\.[a-z0-9_]{{8}}\.tmp", entry.name):
+        if re.fullmatch(rf"\.(?:{name})\.[0-9a-f]{{8}}\.tmp", entry.name):
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             else:
@@ -162,7 +162,8 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def _temporary(path: Path) -> Path:
+def temporary_name(path: Path) -> Path:
+    """A new name beside `path` that `clear_leftovers` recognises."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 
 

@@ -95,7 +95,7 @@ def train(
     data, found = as_data_set(examples), find_device(str(device))
     backend = find_backend(kernels, graphs, found)
     bound = [bind(spec, data, fast_precision(found)) for spec in listed]
-    cores = _check_threads(threads, threads_per_block)
+    cores = check_threads(threads, threads_per_block)
     folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
     with nullcontext() if folder is None else folder_lock(folder):
         trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, stop)
@@ -103,7 +103,8 @@ def train(
     return [runs[spec.hash] for spec in bound]
 
 
-def _check_threads(threads: int | None, per_block: int) -> int:
+def check_threads(threads: int | None, per_block: int) -> int:
+    """The number of CPU threads to use; raises InputError if it is not possible."""
     cores = available_cores() if threads is None else threads
     for name, value, most in (("threads", cores, MOST_THREADS), ("threads_per_block", per_block, cores)):
         if not isinstance(value, int) or not 1 <= value <= most:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from noiselimit.fields import option
@@ -116,11 +116,6 @@ class AuditPlan:
         fixed = {
             **settings,
             "seed": list(self.seeds),
-            "learning_rate": self.learning_rate,
-            "schedule": self.schedule,
-            "optimiser": self.optimiser,
-            "validation_share": self.validation_share,
-            "precision": self.precision,
             "epochs": epochs,
             "patience": epochs,
             "test_share": 0.0,
@@ -132,7 +127,7 @@ class AuditPlan:
     def settings(self, data: DataSet) -> dict[str, Any]:
         """The plan's settings, else the data's defaults, else what suits the number of examples."""
         found: dict[str, Any] = {**data.defaults}
-        for name in ("network", "epochs", "batch_size", "augmentation"):
+        for name in {field.name for field in fields(self)} & {field.name for field in fields(RunSpec)}:
             value = getattr(self, name)
             if value is not None and not is_auto(value):
                 found[name] = value

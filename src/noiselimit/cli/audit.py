@@ -29,7 +29,7 @@ from noiselimit.cli.tables import plain_table, print_all, print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
-from noiselimit.files import clear_leftovers, folder_lock
+from noiselimit.files import clear_leftovers, folder_lock, temporary_name
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Task:
         None, "Folder to write.", metavar="FOLDER", shown="audit- and the name of the data"
     )
     many_classes: bool = option(False, "Accept fewer than ten examples per class.")
-    fast: bool = option(False, "Train one β and one seed: half the time, slightly less accurate.")
+    fast: bool = option(False, "Train one run, for fewer epochs: half the time, slightly less accurate.")
     expect_noise: float | None = option(None, "Flag this share of the labels, the worst.", metavar="SHARE")
     budget: int | None = option(None, "Flag the N worst labels: as many as you can review.", metavar="N")
     min_quality: float | None = option(None, "Flag every label of lower quality, in [0, 1].", metavar="Q")
@@ -142,8 +142,6 @@ def default_folder(source: str) -> Path:
 
 def check_options(task: Task, compute: Compute) -> None:
     """Report mistakes before anything large is read."""
-    from noiselimit.engine.backend import find_backend, find_device
-    from noiselimit.engine.checkpoints import parse_interval
     from noiselimit.noise import parse_noise
 
     if task.noise is not None:
@@ -154,8 +152,7 @@ def check_options(task: Task, compute: Compute) -> None:
         raise unknown("fix", task.fix, ("drop", "relabel"))
     if task.fix is not None and task.write is None:
         raise InputError(f"--fix {task.fix} needs a file for the cleaned copy: add --write FILE.")
-    find_backend(compute.kernels, compute.graphs, find_device(compute.device))
-    parse_interval(compute.checkpoints)
+    compute.check()
 
 
 def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) -> None:
@@ -216,7 +213,7 @@ def _is_older(unfinished: Path, audit: Path) -> bool:
 def _delete(unfinished: Path, audit: Path) -> None:
     """Delete the runs; a killed process leaves either all of them or a temporary folder."""
     if unfinished.exists():
-        leftover = unfinished.with_name(f".{audit.name}.finished.tmp")
+        leftover = temporary_name(audit)
         unfinished.rename(leftover)
         shutil.rmtree(leftover, ignore_errors=True)
 
@@ -305,4 +302,5 @@ def _print_paths(written: Mapping[str, str], cleaned: Mapping[str, Any] | None) 
 def _print_failures(answer: Mapping[str, Any]) -> None:
     for run in answer["runs"]:
         if run["failure"] is not None:
-            print(f"failed: β {run['beta']:g}, seed {run['seed']}: {run['failure']}.", file=sys.stderr)
+            name = f"{run['method']}, β {run['beta']:g}, seed {run['seed']}"
+            print(f"failed: {name}: {run['failure']}.", file=sys.stderr)

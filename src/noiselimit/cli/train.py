@@ -126,7 +126,6 @@ def train(
     folder. Runs that exist are not trained again, and runs that fit together train as one cohort. A star
     marks the setting with the best validation accuracy.
     """
-    from noiselimit.engine.checkpoints import parse_interval
     from noiselimit.report.html import write_report
     from noiselimit.report.runs import make_report, summary
     from noiselimit.runs.spec import grid, refuse_idle
@@ -135,7 +134,7 @@ def train(
     # Mistakes in options are reported before anything large is read.
     if config is not None and resume is not None:
         raise InputError("--resume restores all options of the training: leave out --config.")
-    parse_interval(compute.checkpoints)
+    compute.check()
     refuse_idle(grid(**choices), choices)
     data_set = source.load(data, reading, quiet)
     print_notes(data_set.notes)
