@@ -84,3 +84,23 @@ def test_batch_size_and_epochs_follow_the_number_of_examples(examples: int, size
     assert auto_batch_size(examples) == size
     assert auto_epochs(examples, size) == epochs
     assert auto_batch_size(examples, 3 * 224 * 224) == min(size, 256)
+
+
+def test_every_setting_of_the_plan_reaches_the_runs(blobs: DataSet) -> None:
+    settings = {
+        "network": "linear",
+        "epochs": 7,
+        "batch_size": 48,
+        "learning_rate": 0.01,
+        "schedule": "cosine",
+        "optimiser": "sgd",
+        "augmentation": "flip",
+        "validation_share": 0.3,
+        "precision": "float32",
+    }
+    shared = {field.name for field in dataclasses.fields(AuditPlan)} & {
+        field.name for field in dataclasses.fields(DEFAULT.specs(blobs)[0])
+    }
+    assert shared == settings.keys()
+    for spec in AuditPlan(**settings).specs(blobs):  # type: ignore[arg-type]
+        assert {name: getattr(spec, name) for name in settings} == settings
