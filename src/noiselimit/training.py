@@ -185,7 +185,7 @@ class _Trainer:
         if place is None or not place.exists():
             return None
         if not (place / "spec.json").exists():
-            raise InputError(f"{place} is in the way of this run but is not a run folder: delete it.")
+            raise InputError(f"{place} has the name of this run but is not a run folder: delete it.")
         run = load_run(place, trusted=True)  # the caller's own spec names the same code
         if run.spec != spec:
             raise InputError(f"{place} holds a different run: delete it.")

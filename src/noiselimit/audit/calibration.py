@@ -21,7 +21,7 @@ Probabilities = npt.NDArray[np.float32]
 SIGNIFICANCE = 0.01
 """p-value below which labels count as memorised."""
 TRUSTED = 0.01
-"""Off-label mass below which nobody doubts a label: differences there are ignored."""
+"""Off-label mass below which a label is not in doubt; smaller differences are ignored."""
 MIN_HELD_OUT = 100
 """With fewer held-out examples, quantiles say too little about wrong labels."""
 

@@ -24,7 +24,7 @@ CLEARLY_BEYOND_CHANCE = 0.5
 STILL_RISING = 0.05
 """Rise of training agreement in the last quarter from which runs are still learning."""
 MEMORISING = 0.025
-"""The same where held-out agreement does not follow: memorising goes on slowly during all of training."""
+"""The same where held-out agreement does not follow: networks memorise slowly throughout training."""
 FOLLOWING = 0.5
 """Share of the rise of training agreement that held-out agreement must follow by."""
 STANDARD_ERRORS = 1.0

@@ -1,6 +1,6 @@
 """Clothing1M: a million pictures from web shops, of whose labels about a third are wrong.
 
-The authors (Xiao et al. 2015) hand it out on request: lists of keys, which are paths of pictures, lists of
+The authors (Xiao et al. 2015) share it on request: lists of keys, which are paths of pictures, lists of
 keys with labels, and the folder `images`. The lists may also be in the sub-folder `annotations`.
 """
 

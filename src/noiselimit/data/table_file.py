@@ -97,7 +97,7 @@ def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[Labels, list[st
     """(codes [n], the distinct texts in order), none of them empty; numbers must be whole."""
     is_number = kind_of(labels, source) == "numbers"
     codes, spelled = as_texts(labels)
-    # Nobody could tell two classes apart that differ only in the blanks around them.
+    # Two classes that differ only in the blanks around them look the same to a reader.
     spelled = [text.strip() for text in spelled]
     whole = [text.removeprefix("-").isdecimal() for text in spelled]
     good = [

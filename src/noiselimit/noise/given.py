@@ -1,4 +1,4 @@
-"""Given noise: labels that somebody else has made, from the data or from a file."""
+"""Given noise: labels from another source, in the data or in a file."""
 
 import csv
 import hashlib
