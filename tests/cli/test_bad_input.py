@@ -109,7 +109,8 @@ COMMAND_LINES = [
     (text("c.toml", "data = 'table.npz'\nout = ''"), CONFIG[:3], "--out"),
     (lambda: os.mkfifo("c.toml"), CONFIG, "c.toml"),
     # Interrupted trainings.
-    (nothing, RESUME, "--out"),
+    (nothing, RESUME, "does not exist"),
+    (folder("out"), RESUME, "no unfinished training"),
     (saved("{"), RESUME, ".command.json"),
     (saved('{"format": 2, "folder": ".", "options": {}}'), RESUME, ".command.json"),
     (saved(unknown=1), RESUME, ".command.json"),
@@ -144,7 +145,9 @@ AUDITS = [
     (csv(), (*AUDIT, "--ignore", "z"), "--ignore"),
 ]
 RUNS = [
-    (nothing, ("show", "nowhere"), "nowhere"),
+    (nothing, ("show", "nowhere"), "does not exist"),
+    (saved(), ("show", "out"), "--resume out"),
+    (nothing, ("predict", "runs", "table.npz"), "such as runs/"),
     (folder("empty"), ("show", "empty"), "spec.json"),
     (nothing, ("show", "two\nlines"), "two lines"),
     (text("run/spec.json", "[]"), ("show", "run"), "run/spec.json"),
@@ -154,7 +157,12 @@ RUNS = [
     (nothing, (*PREDICT[:-1], "table.npz/p.csv"), "table.npz"),
     (folder("p.csv"), PREDICT, "p.csv"),
     (nothing, ("predict", "run", "digits"), "[1, 8, 8]"),
-    (nothing, ("export", "run", "--out", "table.npz/w"), "table.npz"),
+    (text("p.csv"), PREDICT, "--overwrite"),
+    (csv(), ("predict", "run", "t.csv", "--out", "t.csv", "--overwrite"), "is the data"),
+    (nothing, ("export", "run", "--out", "table.npz/w.safetensors"), "table.npz"),
+    (nothing, ("export", "run", "--out", "w.pt"), ".safetensors"),
+    (nothing, ("export", "run", "--out", "run/weights.safetensors", "--overwrite"), "inside"),
+    (text("w.safetensors"), ("export", "run", "--out", "w.safetensors"), "--overwrite"),
 ]
 
 

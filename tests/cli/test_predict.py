@@ -71,7 +71,7 @@ def test_new_pictures_need_no_classes_and_no_size(command, tmp_path, picture_run
     assert (answer.code, answer.err) == (0, "")
     both = pd.read_csv("predictions.csv")
     assert both["name"].tolist() == ["a.png", "b.jpg"]
-    assert command("predict", picture_run, "new/b.jpg").code == 0
+    assert command("predict", picture_run, "new/b.jpg", "--overwrite").code == 0
     alone = pd.read_csv("predictions.csv")
     assert alone["probability"][0] == pytest.approx(both["probability"][1], abs=1e-6)
 

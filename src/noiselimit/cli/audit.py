@@ -24,7 +24,7 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.progress import print_notes, training_progress
+from noiselimit.cli.progress import holds_results, note_saved, print_notes, training_progress
 from noiselimit.cli.tables import plain_table, print_all, print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
@@ -104,16 +104,14 @@ def audit(
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
         written = save_audit(folder, found, fitted, examined, overwrite=task.overwrite)
         answer = make_summary(found, fitted, examined)
-        cleaned = None
-        try:  # whatever happens to the copy, the result is printed
+        sentences = summary_sentences(found, examined)
+        try:
             cleaned = _write_copy(data, task, found, examined, reading)
-        finally:
-            _print_failures(answer)
-            if as_json:
-                print_json({**answer, **written, "cleaned": cleaned})
-            else:
-                _print_answer(answer, summary_sentences(found, examined))
-                _print_paths(written, cleaned)
+        except BaseException:  # the audit is complete, so its result is printed
+            _print_result(as_json, answer, sentences, written, None)
+            raise
+    # The runs are deleted before anything is printed: the reader of a pipe may end early.
+    _print_result(as_json, answer, sentences, written, cleaned)
     return 1 if any(run.failed for run in fitted.runs) else 0
 
 
@@ -196,9 +194,10 @@ def unfinished_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
             _delete(unfinished, place)
         check_audit_folder(folder, overwrite=overwrite)
         try:
-            yield unfinished
+            with note_saved(unfinished):
+                yield unfinished
         except BaseException:
-            if not any(unfinished.glob("*/*.safetensors")):
+            if not holds_results(unfinished):
                 shutil.rmtree(unfinished, ignore_errors=True)
             raise
         _delete(unfinished, place)
@@ -247,6 +246,21 @@ def _write_copy(
         Path(data), task.write, audit, fix, data=examined, label=reading.label, overwrite=task.overwrite
     )
     return {"file": str(task.write), "fix": fix, **vars(done)}
+
+
+def _print_result(
+    as_json: bool,
+    answer: Mapping[str, Any],
+    sentences: Sequence[str],
+    written: Mapping[str, str],
+    cleaned: Mapping[str, Any] | None,
+) -> None:
+    _print_failures(answer)
+    if as_json:
+        print_json({**answer, **written, "cleaned": cleaned})
+    else:
+        _print_answer(answer, sentences)
+        _print_paths(written, cleaned)
 
 
 def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from noiselimit.cli.options import Compute, Json, Quiet, field_options, path_option, several, with_options
-from noiselimit.cli.progress import training_progress
+from noiselimit.cli.progress import note_saved, training_progress
 from noiselimit.cli.tables import print_choice, print_json, print_runs
 from noiselimit.files import folder_lock, write_json
 
@@ -34,7 +34,7 @@ def run_demo(
     specs = grid(
         method=methods, beta=[3, 10, 30], seed=seeds, noise="uniform:0.4", epochs=epochs, batch_size=64
     )
-    with folder_lock(out):
+    with folder_lock(out), note_saved(out):
         runs = train(specs, data, out=out, device=device, progress=progress)
         write_json(out / "summary.json", summary(runs))
         write_report(out / "report.html", make_report("Digits with 40 % wrong labels", runs, data))

@@ -84,9 +84,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except typer.Exit as ended:
             return ended.exit_code
         except (KeyboardInterrupt, typer.Abort) as error:
-            resumable = typed and typed[0] in ("train", "demo", "audit")
-            kept = "checkpoints and finished runs are" if resumable else "nothing is"
-            _report(f"interrupted; {kept} kept. To continue: noiselimit {shlex.join(typed)}")
+            kept = "; ".join(getattr(error, "__notes__", ()))
+            state = f"{kept}. To continue" if kept else "nothing was saved yet. To start again"
+            _report(f"interrupted; {state}: noiselimit {shlex.join(typed)}")
             return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
         except BrokenPipeError:  # the reader, such as head, has ended
             _discard_output()

@@ -35,6 +35,12 @@ def path_option(metavar: str, help: str) -> Any:
     return typer.Option(metavar=metavar, help=help, parser=parse_path)
 
 
+def check_target(path: Path, *, overwrite: bool) -> None:
+    """Refuse to replace a file unless that was asked for; call it before anything large is read."""
+    if path.is_file() and not overwrite:
+        raise InputError(f"{path} exists: name another file with --out, or use --overwrite.")
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress on stderr.")]
 Config = Annotated[
@@ -47,6 +53,7 @@ Config = Annotated[
         help="TOML file with the same options; options on the command line win.",
     ),
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from noiselimit.cli.options import Json, RunFolder, Source, field_options, path_option, with_options
+from noiselimit.cli.options import (
+    Json,
+    Overwrite,
+    RunFolder,
+    Source,
+    check_target,
+    field_options,
+    path_option,
+    with_options,
+)
 from noiselimit.cli.progress import download_progress, print_notes
 from noiselimit.cli.tables import print_json
 from noiselimit.data.reading import Reading
@@ -19,11 +28,12 @@ def predict(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Data set, picture, folder of them, .npz, .csv, .tsv or .parquet file; labels not needed.",
+            help="Data set, image, folder of images, .npz, .csv, .tsv or .parquet file; labels not needed.",
         ),
     ],
     *,
     out: Annotated[Path, path_option("FILE", "File to write: .csv or .parquet.")] = Path("predictions.csv"),
+    overwrite: Overwrite = False,
     test: Annotated[bool, typer.Option("--test", help="Predict the data set's own test part.")] = False,
     source: Source,
     reading: Reading,
@@ -34,7 +44,7 @@ def predict(
 ) -> None:
     """Write the classifier's prediction for every example.
 
-    A row holds the example's index, the file name of a picture, the predicted label and class name, and its
+    A row holds the example's index, the file name of an image, the predicted label and class name, and its
     probability.
     """
     from noiselimit.data.catalogue import load_unlabelled
@@ -44,6 +54,9 @@ def predict(
 
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"cannot write {out}: the name must end in .csv or .parquet.")
+    if out.exists() and Path(data).exists() and out.samefile(data):
+        raise InputError(f"{out} is the data, which are never changed: name another file with --out.")
+    check_target(out, overwrite=overwrite)
     loaded = load_run(run, trusted=trust)
     given = load_unlabelled(
         data,
@@ -66,4 +79,5 @@ def predict(
     if as_json:
         print_json({"predictions": str(out), "examples": len(table)})
     else:
-        print(f"{len(table)} predictions written to {out}")
+        count = "1 prediction" if len(table) == 1 else f"{len(table):,} predictions"
+        print(f"{count} written to {out}")

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,22 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], No
             yield _Display(bar)
     else:
         yield _Display()
+
+
+@contextmanager
+def note_saved(folder: Path) -> Iterator[None]:
+    """Add to an interrupt what the folder of runs holds; `noiselimit.cli.main` prints it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if holds_results(folder):
+            error.add_note("checkpoints and finished runs are kept")
+        raise
+
+
+def holds_results(folder: Path) -> bool:
+    """Whether a checkpoint or a finished run is in the folder."""
+    return any(folder.glob("*/*.safetensors"))
 
 
 class _Display:

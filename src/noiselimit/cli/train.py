@@ -20,7 +20,7 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.progress import print_notes, training_progress
+from noiselimit.cli.progress import note_saved, print_notes, training_progress
 from noiselimit.cli.tables import print_choice, print_json, print_runs
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
@@ -66,9 +66,8 @@ def _read_options(folder: Path, known: set[str]) -> tuple[dict[str, Any], str]:
         if valid and all(isinstance(value, str | int | float) for value in (directory, *saved.values())):
             return saved, str(directory)
     except FileNotFoundError:
-        raise InputError(
-            f"{folder} holds no unfinished training: give the --out folder of one that was interrupted."
-        ) from None
+        problem = "holds no unfinished training" if folder.exists() else "does not exist"
+        raise InputError(f"{folder} {problem}: give the --out folder of an interrupted training.") from None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         pass
     raise InputError(f"{path} is damaged or from another version: type the command again.")
@@ -139,7 +138,7 @@ def train(
     data_set = source.load(data, reading, quiet)
     print_notes(data_set.notes)
     specs = grid(**{**data_set.defaults, **choices})
-    with folder_lock(out):
+    with folder_lock(out), note_saved(out):
         before = {spec.parent.name for spec in out.glob("*/spec.json")}
         with training_progress(quiet) as show:
             started = False

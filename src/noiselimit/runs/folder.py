@@ -99,7 +99,7 @@ def load_run(
     """
     folder = Path(path)
     if not (folder / "spec.json").exists():
-        raise InputError(f"{folder} is not a run folder: it has no spec.json; give one that train wrote.")
+        raise _not_a_run(folder)
     spec = RunSpec.from_json(_read_json(folder / "spec.json"), str(folder / "spec.json"))
     metrics = _read_json(folder / "metrics.json", METRICS)
     with _reading(folder / "history.jsonl") as file:
@@ -114,6 +114,17 @@ def load_run(
         info = DataInfo.from_json(data)
     factories = _factories(spec, factory, folder)
     return Run(spec, info, history, metrics, path=folder, trusted=trusted, factories=factories)
+
+
+def _not_a_run(folder: Path) -> InputError:
+    if not folder.exists():
+        return InputError(f"{folder} does not exist: give a run folder.")
+    if inside := sorted(folder.glob("[!.]*/spec.json")):
+        return InputError(f"{folder} is a folder of runs: name one of them, such as {inside[0].parent}.")
+    if (folder / ".command.json").exists():  # the command line writes it while it trains
+        remedy = f"continue it with noiselimit train --resume {folder}"
+        return InputError(f"{folder} holds an unfinished training: {remedy}")
+    return InputError(f"{folder} is not a run folder: it has no spec.json; give one that train wrote.")
 
 
 @contextmanager
