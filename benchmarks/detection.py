@@ -36,6 +36,7 @@ from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, Notice
+from noiselimit.features import PictureFeatures
 from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 
@@ -52,7 +53,9 @@ def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> F
     own = replace(setting.plan(plan, seed), epochs=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
-        table = find_label_issues(data, plan=own, device=setting.device, threads=setting.threads)
+        table = find_label_issues(
+            data, plan=own, device=setting.device, threads=setting.threads, features="none"
+        )
     trained = [{"method": s.method, **s.hyper, "epochs": s.epochs} for s in own.specs(data)]
     facts = {name: table.attrs[name] for name in ("interval", "warning", "known_from")}
     return {
@@ -101,6 +104,11 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
 def measure_row(problem: Problem, setting: Setting) -> Row:
     """Run all trainings of a problem and score all methods. A training that fails leaves its reason."""
     (data, wrong), device = load_problem(problem), find_device(setting.device)
+    started, computed = time.perf_counter(), time.process_time()
+    data = PictureFeatures(setting.features, setting.network, setting.device).apply(
+        data, threads=setting.threads
+    )
+    embedding = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - computed}
     found: dict[str, Found] = {}
     took: dict[str, Row] = {}
     failures: dict[str, str] = {}
@@ -128,6 +136,7 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
         "commit": facts["commit"],
         "failures": failures,
         "best_epochs": {name: a["best_epochs"].tolist() for name, a in found.items() if "best_epochs" in a},
+        "features": None if data.pictures is None else {"name": data.features, **embedding},
         "trainings": took,
         "methods": {
             method: score(method, found, data.examples.labels, wrong)
@@ -149,6 +158,7 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
         "quick": quick,
         "epochs": setting.epochs,
         "network": setting.network,
+        "features": setting.features,
         "plans": json.loads(json.dumps({"default": asdict(DEFAULT), "fast": asdict(FAST)})),
         "finished": False,
         "rows": [],
@@ -156,8 +166,8 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
     if not path.exists():
         make_folder(path.parent)
         return new
-    older = read_results(path)
-    for name in ("kind", "device", "versions", "threads", "quick", "epochs", "network"):
+    older = {"features": "none", **read_results(path)}
+    for name in ("kind", "device", "versions", "threads", "quick", "epochs", "network", "features"):
         if older.get(name) != new[name]:
             raise InputError(f"{path} was measured with another {name}: choose another file with --out.")
     return older
@@ -189,6 +199,7 @@ def main(
     examples: Annotated[int | None, typer.Option(help="Use so many. Default: all; 10000 of mnist.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Default: those of an audit of the data.")] = None,
     network: Annotated[str, typer.Option(help="For every tool.")] = "auto",
+    features: Annotated[str, typer.Option(help="Of pictures, for every tool; as in an audit.")] = "none",
     data_dir: Annotated[str | None, typer.Option(help="Folder of data sets such as mnist.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="On a CPU. Default: all cores.")] = None,
@@ -201,7 +212,7 @@ def main(
     noises = noise.split(",") if noise else None
     seeds = [int(each) for each in seed.split(",")]
     problems = make_problems(data.split(","), noises, seeds, examples, data_dir, quick=quick)
-    setting = Setting(2 if quick and epochs is None else epochs, network, device, threads)
+    setting = Setting(2 if quick and epochs is None else epochs, network, device, threads, features)
     content = compare_tools(problems, setting, out, quick=quick)
     print_results(content)
     if any(row["failures"] for row in content["rows"]):

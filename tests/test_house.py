@@ -17,6 +17,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"methods", "networks"},
     {"runs.spec", "runs.binding"},
     {"engine"},
+    {"features"},
     {"runs"},
     {"loss", "training"},
     {"report"},

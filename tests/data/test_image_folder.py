@@ -1,5 +1,7 @@
 """Folders of pictures: with classes to train on, and without to predict for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -106,6 +108,22 @@ def test_many_pictures_are_streamed_and_are_the_same(animals, monkeypatch):
         assert np.array_equal(streamed.examples.inputs[:], held.examples.inputs)
         assert np.array_equal(streamed.examples.labels, held.examples.labels)
         assert list(streamed.examples.names) == list(held.examples.names)
+
+
+def test_colour_pictures_are_read_for_features_unless_most_are_tiny(tmp_path):
+    write(tmp_path / "a/1.png", 10, (50, 40))
+    write(tmp_path / "a/2.png", 20, (33, 90))
+    write(tmp_path / "b/1.png", 30, (60, 60))
+    reading = Reading(features_side=48)
+    data = load_data(tmp_path, reading=reading)
+    assert isinstance(data.examples.inputs, PictureFiles)
+    assert data.examples.inputs.cut == Cut(48, 48, 48)
+    assert load_data(tmp_path, reading=replace(reading, resize=32)).examples.inputs.cut == Cut(32, 32, 32)
+    assert isinstance(load_data(tmp_path, reading=replace(reading, resize=31)).examples.inputs, np.ndarray)
+    for number in range(4):
+        write(tmp_path / f"b/small-{number}.png", 30, (31, 60))
+    with pytest.raises(InputError, match="resize"):
+        load_data(tmp_path, reading=reading)
 
 
 def test_streamed_and_scaled_pictures_leave_room_for_random_crops(tmp_path, monkeypatch):

@@ -28,6 +28,7 @@ def find_label_issues(
     device: str = "auto",
     threads: int | None = None,
     many_classes: bool = False,
+    features: str = "auto",
 ) -> pd.DataFrame:
     """Find label errors, by training on the data or from class probabilities that you have.
 
@@ -46,6 +47,10 @@ def find_label_issues(
         Train in half the time, with slightly worse results. Accept fewer than ten examples per class.
     plan, seed, device, threads
         What to train, and how; see `AuditPlan` and `train`.
+    features : str
+        Pretrained features to train on instead of pixels: 'efficientnet-lite0', 'timm:NAME',
+        'transformers:NAME_OR_PATH', 'package.module:function' or 'none'. 'auto' is efficientnet-lite0 for
+        colour pictures of at least 32 pixels a side, if the extra `images` is installed.
 
     Returns
     -------
@@ -63,10 +68,12 @@ def find_label_issues(
     else:
         from noiselimit.audit.diagnostics import check_data
         from noiselimit.audit.fit import fit
+        from noiselimit.features import PictureFeatures
 
         plan = _plan(plan, fast, seed)
-        data, given = prepare_data(X, y)
-        data = check_data(data, many_classes=many_classes)
+        frozen = PictureFeatures(features, plan.network, device)
+        data, given = prepare_data(frozen.stack(X), y)
+        data = frozen.apply(check_data(data, many_classes=many_classes), threads=threads)
         _notify(*data.notes)
         audit = fit(data, plan, device=device, threads=threads).audit(given, rule)
     _notify(describe_missing(audit.missing.tolist()), audit.warning, audit.note)

@@ -63,7 +63,7 @@ def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **opt
     rows = np.flatnonzero(is_labelled(data.examples))
     all_labelled = len(rows) == len(data.examples)
     examples = data.examples if all_labelled else take_examples(data.examples, rows)
-    labelled = dataclasses.replace(data, examples=examples, test=None, validation=None)
+    labelled = dataclasses.replace(data, examples=examples, test=None, validation=None, pictures=None)
     runs = train(plan.specs(labelled), labelled, device=device, averaged=True, **options)
     labels = examples.labels
     held_out = [_validation_rows(run, len(labels)) for run in runs]

@@ -202,7 +202,7 @@ def _galleries(audit: Audit, data: DataSet) -> dict[str, Any]:
     gaps = audit.table["gap"].fillna(-1.0).to_numpy(np.float64)
     flagged = np.flatnonzero(audit.table["is_label_issue"].to_numpy(dtype=bool))
     flagged = flagged[np.argsort(-gaps[flagged], kind="stable")]
-    most = ROWS_PER_GALLERY if data.examples.inputs.ndim == 2 else PICTURES_PER_GALLERY
+    most = ROWS_PER_GALLERY if data.shown.ndim == 2 else PICTURES_PER_GALLERY
     counts = np.bincount(given[flagged], minlength=len(names))
     sizes = np.bincount(given[given >= 0], minlength=len(names))
     order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
@@ -233,8 +233,11 @@ def _galleries(audit: Audit, data: DataSet) -> dict[str, Any]:
 def describe_inputs(data: DataSet) -> str:
     """`12 columns (9 of numbers, 3 of categories as 17 features)`, `pictures 3×48×40` or `64 numbers`."""
     shape = data.examples.input_shape
-    if len(shape) > 1:
-        return f"pictures {'×'.join(map(str, shape))}"
+    if data.shown.ndim > 2:
+        pictures = f"pictures {'×'.join(map(str, data.shown.shape[1:]))}"
+        if data.pictures is None:
+            return pictures
+        return f"{pictures} as {_count(shape[0], 'feature')} of {data.features}"
     if data.table is None:
         return _count(shape[0], "number")
     columns = data.table.columns

@@ -24,7 +24,13 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.progress import holds_results, note_saved, print_notes, training_progress
+from noiselimit.cli.progress import (
+    embedding_progress,
+    holds_results,
+    note_saved,
+    print_notes,
+    training_progress,
+)
 from noiselimit.cli.tables import plain_table, print_all, print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, unknown
@@ -37,6 +43,9 @@ if TYPE_CHECKING:
 
     from noiselimit.audit.issues import Audit
     from noiselimit.data.examples import DataSet
+
+CACHE = ".noiselimit-features"
+"""Folder beside the audit, shared by all audits there."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,12 @@ class Task:
         None, "What the copy does with flagged rows: drop or relabel.", metavar="NAME", shown="drop"
     )
     overwrite: bool = option(False, "Replace an older audit and an older cleaned copy.")
+    features: str = option(
+        "auto",
+        "Pretrained features of pictures: auto, none, efficientnet-lite0, timm:NAME, "
+        "transformers:NAME_OR_PATH or package.module:function.",
+        metavar="NAME",
+    )
     noise: str | None = option(None, "For experiments: first add noise such as uniform:0.2.", metavar="NAME")
 
 
@@ -90,16 +105,24 @@ def audit(
     from noiselimit.audit.fit import audit_data
     from noiselimit.audit.issues import FlagRule
     from noiselimit.audit.report import make_summary, save_audit, summary_sentences
+    from noiselimit.features import PictureFeatures
 
     folder = task.out or default_folder(data)
     settings = make_plan(task.fast, plan)
     rule = FlagRule(task.expect_noise, task.budget, task.min_quality)
     check_options(task, compute)
     check_paths(data, folder, task.write, overwrite=task.overwrite)
+    features = PictureFeatures(task.features, settings.network, compute.device, reading.resize)
     how = dict(vars(compute))
     del how["threads_per_block"]
     with unfinished_folder(folder, overwrite=task.overwrite) as unfinished:
+        reading = replace(reading, keep_unlabelled=True, features_side=features.side)
         examined = _load(data, task, reading, source, settings.seeds[0], quiet)
+        with embedding_progress(quiet) as show:
+            cache = folder.resolve().parent / CACHE
+            embedded = features.apply(examined, cache=cache, threads=compute.threads, progress=show)
+        print_notes(embedded.notes[len(examined.notes) :])
+        examined = embedded
         with training_progress(quiet) as progress:
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
         written = save_audit(folder, found, fitted, examined, overwrite=task.overwrite)
@@ -223,7 +246,7 @@ def _load(data: str, task: Task, reading: Reading, source: Source, seed: int, qu
     from noiselimit.audit.report import training_part
     from noiselimit.noise import parse_noise
 
-    examined = training_part(source.load(data, replace(reading, keep_unlabelled=True), quiet))
+    examined = training_part(source.load(data, reading, quiet))
     if task.noise is not None:
         note = f"{examined.name}: noise {task.noise} was added to the labels (seed {seed})."
         noisy = parse_noise(task.noise).apply(examined.examples, seed)

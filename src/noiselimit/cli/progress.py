@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,30 @@ LINE_EVERY = 10.0  # seconds
 @contextmanager
 def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], None]]:
     """Yield the function to pass to `train` as `progress`."""
+    with _display(quiet, "training", "epochs") as show:
+        yield _Training(show)
+
+
+@contextmanager
+def embedding_progress(quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Yield the function to pass to `embed_pictures` as `progress`."""
+    with _display(quiet, "embedding", "pictures") as show:
+        yield show
+
+
+@contextmanager
+def _display(quiet: bool, what: str, unit: str) -> Iterator[Callable[..., None]]:
+    """Yield a function that shows how many of all units are done, and the latest result."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if quiet:
-        yield lambda progress: None
+        yield lambda done, total, latest="": None
     elif sys.stderr.isatty() and console.is_interactive:  # a dumb terminal cannot redraw a bar
-        with _make_bar(console) as bar:
-            yield _Display(bar)
+        with _make_bar(console, what, unit) as bar:
+            yield partial(_update_bar, bar)
     else:
-        yield _Display()
+        yield _Lines(what, unit)
 
 
 @contextmanager
@@ -48,42 +63,53 @@ def holds_results(folder: Path) -> bool:
     return any(folder.glob("*/*.safetensors"))
 
 
-class _Display:
+class _Training:
     """Shows epochs without those of runs that existed: they take no time and would spoil the estimate."""
 
-    def __init__(self, bar: "Bar | None" = None) -> None:
-        self._bar = bar
-        self._task = None if bar is None else bar.add_task("training", total=None, latest="")
-        self._existed, self._latest = 0, ""
-        self._start = self._last = time.monotonic()
+    def __init__(self, show: Callable[[int, int, str], None]) -> None:
+        self._show, self._existed, self._latest = show, 0, ""
 
     def __call__(self, progress: "Progress") -> None:
         if progress.record is not None:
             self._latest = _latest(progress.record)
         elif not self._latest:
             self._existed = progress.done
-        done, total = progress.done - self._existed, progress.total - self._existed
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=done, total=total, latest=self._latest)
-        elif done and time.monotonic() - self._last >= LINE_EVERY:
+        self._show(progress.done - self._existed, progress.total - self._existed, self._latest)
+
+
+class _Lines:
+    """A line every ten seconds."""
+
+    def __init__(self, what: str, unit: str) -> None:
+        self._what, self._unit = what, unit
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int, latest: str = "") -> None:
+        if done and time.monotonic() - self._last >= LINE_EVERY:
             self._last = time.monotonic()
             passed = self._last - self._start
             left = f"{passed:.0f} s, about {passed * (total - done) / done:.0f} s left"
-            print_notes([f"training: {done} of {total} epochs, {left}{self._latest}"])
+            print_notes([f"{self._what}: {done} of {total} {self._unit}, {left}{latest}"])
 
 
-def _make_bar(console: "Console") -> "Bar":
+def _make_bar(console: "Console", what: str, unit: str) -> "Bar":
     from rich import progress
 
     return progress.Progress(
-        progress.TextColumn("training"),
+        progress.TextColumn(what),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
-        progress.TextColumn("epochs,"),
+        progress.TextColumn(f"{unit},"),
         progress.TimeRemainingColumn(),
         progress.TextColumn("left{task.fields[latest]}"),
         console=console,
     )
+
+
+def _update_bar(bar: "Bar", done: int, total: int, latest: str = "") -> None:
+    """The first call adds the bar, so that nothing is shown if there is nothing to do."""
+    task = bar.task_ids[0] if bar.task_ids else bar.add_task("", latest="")
+    bar.update(task, completed=done, total=total, latest=latest)
 
 
 def _latest(record: "Record") -> str:

@@ -56,6 +56,10 @@ class LazyInputs(ABC):
     def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
         """One picture, [channels, height, width]."""
 
+    def content(self, row: int) -> bytes:
+        """What determines the picture, such as the bytes of its file."""
+        return self.read(row).tobytes()
+
     def take(self, rows: Sequence[int]) -> "LazyInputs":
         """Only these rows, in this order."""
         return _Subset(self, tuple(rows))
@@ -87,6 +91,9 @@ class _Subset(LazyInputs):
 
     def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
         return self.whole.read(self.rows[row], view)
+
+    def content(self, row: int) -> bytes:
+        return self.whole.content(self.rows[row])
 
 
 Inputs = npt.NDArray[Any] | LazyInputs

@@ -117,11 +117,20 @@ class DataSet:
     """Official validation part, with cleaner labels than those of the training examples."""
     resize: int | None = None
     """Side to which picture files were scaled before they were cropped."""
+    pictures: Inputs | None = None
+    """[n, channels, height, width]: the pictures of which the inputs are features."""
+    features: str = ""
+    """Where these features come from, in words."""
 
     def __post_init__(self) -> None:
         for part, name in ((self.test, "test"), (self.validation, "validation")):
             if part is not None:
                 self._require_same_form(part, name)
+
+    @property
+    def shown(self) -> Inputs:
+        """What reports show of the training examples: their pictures, or the inputs themselves."""
+        return self.examples.inputs if self.pictures is None else self.pictures
 
     def _require_same_form(self, part: Examples, name: str) -> None:
         train = self.examples

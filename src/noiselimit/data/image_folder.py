@@ -18,6 +18,8 @@ ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff")
 TRAIN = "train"
 TEST_NAMES = ("test", "val", "validation")
 """The first of these that is there is the test part, the next one the validation part."""
+SMALLEST_FOR_FEATURES = 32
+"""Pictures with a smaller side show too little for a network that was trained on photographs."""
 STREAM_ABOVE = 2 * 2**30
 """Decoded pictures of more bytes than this are streamed from their files."""
 
@@ -50,9 +52,12 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
     class_names, listed = _list_parts(folder)
     check = PictureCheck(str(folder), skip=reading.skip_bad_images)
     parts = {name: _measure(folder, *part, check) for name, part in listed.items()}
-    cut = _choose_cut(folder, list(parts.values()), reading.resize)
-    streamed = _too_large(sum(len(part.paths) for part in parts.values()), cut)
-    if streamed and cut.resize:  # room for random crops; in memory, a black border serves for that
+    for_features = _suit_features(list(parts.values()), reading)
+    side = reading.features_side if for_features else None
+    cut = _choose_cut(folder, list(parts.values()), reading.resize or side)
+    streamed = for_features or _too_large(sum(len(part.paths) for part in parts.values()), cut)
+    if streamed and cut.resize and not for_features:
+        # Room for random crops; in memory, a black border serves for that.
         cut = replace(cut, resize=round(cut.resize * MARGIN))
     examples: dict[str, Examples] = {}
     for name, part in parts.items():
@@ -201,6 +206,14 @@ def _measure(folder: Path, paths: Sequence[str], labels: Labels, check: PictureC
     rows = check.good_rows(folder, paths, look)
     found = headers[rows]
     return _Part([paths[row] for row in rows], labels[rows], found[:, :2], found[:, 2] == 1)
+
+
+def _suit_features(parts: Sequence[_Part], reading: Reading) -> bool:
+    """Whether to read the pictures for frozen features: in colour, and most of them not tiny."""
+    if reading.features_side is None or all(part.grey.all() for part in parts):
+        return False
+    sides = np.concatenate([part.sizes.min(1) for part in parts])
+    return (reading.resize or float(np.median(sides))) >= SMALLEST_FOR_FEATURES
 
 
 def _choose_cut(folder: Path, parts: Sequence[_Part], resize: int | None) -> Cut:

@@ -84,6 +84,17 @@ def read_picture(path: str | Path, cut: Cut, view: View = View()) -> Picture:  #
     return np.ascontiguousarray(pixels[np.newaxis] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
 
 
+def stack_pictures(images: Sequence[Image.Image], side: int) -> Picture:
+    """The middle squares of pictures in memory, of any sizes, scaled to [n, 3, side, side]."""
+    cut, view = Cut(side, side, side), View()
+    stacked = np.empty((len(images), 3, side, side), np.uint8)
+    for row, image in enumerate(images):
+        plain = _plain(image.copy(), "RGB")
+        square = plain.resize((side, side), Image.Resampling.BILINEAR, cut.box(plain.size, view))
+        stacked[row] = np.asarray(square).transpose(2, 0, 1)
+    return stacked
+
+
 def _shifted(pixels: Picture, view: View) -> Picture:
     """The crop of the picture [height, width, …] with a black border, as the device makes it in memory."""
     height, width = pixels.shape[:2]
@@ -172,6 +183,12 @@ class PictureFiles(LazyInputs):
     def read(self, row: int, view: View = View()) -> Picture:  # noqa: B008 - frozen
         """One picture, [channels, height, width]."""
         return read_picture(os.path.join(self.folder, self.paths[row]), self.cut, view)
+
+    def content(self, row: int) -> bytes:
+        """The bytes of the file, and how the picture is cropped."""
+        path = Path(self.folder, self.paths[row])
+        with readable(path, "replace it or use --skip-bad-images"):
+            return repr(self.cut).encode() + path.read_bytes()
 
     def take(self, rows: Sequence[int]) -> "PictureFiles":
         """Only these pictures, in this order."""

@@ -34,6 +34,8 @@ class Reading:
         None, "Resize pictures from files to this side.", metavar="PIXELS", source=PICTURE
     )
     skip_bad_images: bool = option(False, "Skip pictures that cannot be read, and list them.", source=PICTURE)
+    features_side: int | None = None
+    """Read colour pictures from files as frozen features need them: of this side, decoded on demand."""
     keep_unlabelled: bool = False
     """Keep rows without a label, with the label −1, instead of raising; for audits."""
     ignore: tuple[str, ...] = option(
@@ -51,7 +53,7 @@ class Reading:
     def require_only(self, allowed: Collection[str], source: str) -> None:
         """Raise InputError if an option is set that the format of `source` does not use."""
         for field in fields(self):
-            if field.name in allowed or field.name == "keep_unlabelled":  # no harm if the format ignores it
+            if field.name in allowed or "help" not in field.metadata:  # no option: formats may ignore it
                 continue
             if getattr(self, field.name) != field.default:
                 flag, kind = field.name.replace("_", "-"), field.metadata["source"]

@@ -162,7 +162,7 @@ def make_suspects(worst: pd.DataFrame, data: DataSet) -> list[Suspect]:
 
 def show_inputs(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
     """What to show of these inputs: a picture, or the first columns."""
-    inputs = data.examples.inputs
+    inputs = data.shown
     if inputs.ndim == 2:
         return [{"columns": _first_columns(data, row)} for row in rows]
     # Integer pictures need not use the full range: digits end at 16. All pictures share one scale.

