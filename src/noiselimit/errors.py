@@ -10,6 +10,7 @@ LONGEST = 1200
 """Characters of a message; a file may hold any number of them where a name should be."""
 NEAR = 0.55
 """Similarity from which a known name is suggested."""
+LARGE = 1e9
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -48,17 +49,27 @@ def _normalised(word: str) -> str:
     return word.lstrip("-").lower().replace("_", "-")
 
 
+def shown(value: object) -> str:
+    """A value as messages quote it: text in quotes, numbers without, even if typed as text."""
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return repr(value)
+    return str(value)
+
+
 def number(
     name: str, value: Any, *, at_least: float, below: float = math.inf, at_most: float = math.inf
 ) -> float:
     """The value as a float in [at_least, below) and ≤ at_most; otherwise an InputError."""
-    wanted = f"number ≥ {at_least:g}" + (f" and < {below:g}" if below < math.inf else "")
+    limited = below < LARGE  # a larger limit helps nobody who typed a small number
+    wanted = f"number ≥ {at_least:g}" + (f" and < {below:g}" if limited else "")
     wanted += f" and ≤ {at_most:g}" if at_most < math.inf else ""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} is {value!r}: give a {wanted}.") from None
     if not (at_least <= found < below and found <= at_most):  # also for NaN
-        kind = "a finite" if found == math.inf else "a"
+        kind = "a finite" if found == math.inf else "a" if limited or found < below else "a smaller"
         raise InputError(f"{name} is {found:g}: give {kind} {wanted}.")
     return found + 0.0  # turns −0.0 into 0.0, which a run's hash tells apart

@@ -12,8 +12,9 @@ from PIL import Image
 
 from noiselimit import UniformNoise, load_data
 from noiselimit.audit.fit import AuditFit, fit
+from noiselimit.audit.issues import Audit, audit_probabilities
 from noiselimit.audit.plan import DEFAULT, FAST
-from noiselimit.cli.audit import default_folder, format_quality, make_plan
+from noiselimit.cli.audit import caution, default_folder, make_plan
 from noiselimit.data.reading import Reading
 
 QUICK = ("--fast", "--quiet", "--threads", "1", "--epochs", "12")
@@ -135,11 +136,6 @@ def test_the_folder_is_named_after_the_data(tmp_path, monkeypatch, source, folde
     (tmp_path / "work" / "here").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "work")
     assert default_folder(source) == Path(folder)
-
-
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0.000"), (9.4e-6, "9e-06"), (0.1234, "0.123")])
-def test_small_qualities_can_be_told_apart(value, text) -> None:
-    assert format_quality(value) == text
 
 
 @pytest.mark.parametrize("ending", ["parquet", "npz", "tsv"])
@@ -336,3 +332,16 @@ def test_a_failed_run_is_reported_and_the_exit_code_is_1(command, fitted, table,
     assert answer.code == 1
     assert "its loss was not finite" in answer.err
     assert Path("audit-animals/report.html").exists()
+
+
+def test_a_wide_range_asks_for_a_review() -> None:
+    labels = np.arange(200) % 2
+    shown = np.where(np.arange(200) < 20, 1 - labels, labels)
+    audit = audit_probabilities(labels, 0.01 + 0.98 * np.eye(2)[shown])
+
+    def with_low(share: float) -> Audit:
+        return replace(audit, noise_rate=replace(audit.noise_rate, interval=(share, 0.5)))
+
+    assert audit.flagged == 20
+    assert "4 labels" in caution(with_low(0.02))[0]
+    assert caution(with_low(0.08)) == []

@@ -8,7 +8,7 @@ import pytest
 from noiselimit import __version__
 from noiselimit.cli.main import run
 
-COMMANDS = ("demo", "audit", "noise", "train", "show", "predict", "export", "bound")
+COMMANDS = ("audit", "train", "show", "predict", "export", "noise", "bound", "demo")
 
 
 def test_version(command):
@@ -21,13 +21,21 @@ def test_help_lists_the_commands(command, arguments):
     assert (answer.code, answer.err) == (0, "")
     lines = {line.split()[0]: line for line in answer.out.splitlines() if line}
     assert all(lines[name].endswith(".") and "..." not in lines[name] for name in COMMANDS)
+    assert [name for name in lines if name in COMMANDS] == list(COMMANDS)
 
 
-@pytest.mark.parametrize("name", [*COMMANDS[:-1], "bound fano", "bound capacity", "bound gap", "bound plot"])
+@pytest.mark.parametrize(
+    "name", [*(set(COMMANDS) - {"bound"}), "bound fano", "bound capacity", "bound gap", "bound plot"]
+)
 def test_every_command_has_help_and_json(command, name):
     answer = command(*name.split(), "--help")
     assert answer.code == 0
     assert "--json" in answer.out
+
+
+def test_arguments_are_shown_without_types(command):
+    assert command("show", "--help").out.startswith("Usage: noiselimit show [OPTIONS] RUN...\n")
+    assert "\n  DATA  " in command("audit", "--help").out
 
 
 def test_a_bug_is_not_hidden(monkeypatch, one_run):

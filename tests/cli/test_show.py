@@ -40,3 +40,11 @@ def test_unfinished_folders_are_not_taken_for_runs(one_run, runs):
     shutil.copytree(one_run, runs / ".unfinished.tmp")
     assert len(find_run_folders(runs)) == 3
     assert find_run_folders(one_run) == [one_run]
+
+
+def test_runs_are_sorted_by_their_numbers(tmp_path):
+    names = ["ce-seed0-aa", "limit-l-beta0.3-seed0-aa", "limit-l-beta3-seed0-aa", "limit-l-beta10-seed0-aa"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "spec.json").touch()
+    assert [folder.name for folder in find_run_folders(tmp_path)] == names

@@ -58,12 +58,12 @@ def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{folder}: this is a file; name a folder for the audit.")
-    if not overwrite:
-        raise InputError(f"{folder}: this folder exists; name another one or use --overwrite.")
     ours = {PARQUET, CSV, PRED_PROBS, REPORT}
     others = sorted(entry.name for entry in folder.iterdir() if entry.name not in ours or entry.is_dir())
     if others:  # --out . must not delete the user's files
-        raise InputError(f"{folder}: {others[0]} in it is not part of an audit; name another folder.")
+        raise InputError(f"{folder} is not an audit's folder, for it holds {others[0]}: name another folder.")
+    if not overwrite:
+        raise InputError(f"{folder}: this folder exists; name another one or use --overwrite.")
 
 
 @contextmanager

@@ -82,16 +82,24 @@ class AuditPlan:
     fast: bool = False
     """Train one candidate in fewer epochs: at most half the time."""
     betas: tuple[float, ...] | None = option(
-        None, "Weights of the gradient penalty to try.", name="beta", metavar="N,...", shown="by network"
+        None,
+        "Weights of the gradient penalty to try.",
+        name="beta",
+        metavar="N,...",
+        shown="chosen for the network",
     )
     """Values of β to train the first method of the recipe with, instead of its candidates."""
     seeds: tuple[int, ...] = option(
         (0,), "Seeds; several give steadier results.", name="seed", metavar="N,...", shown="0"
     )
     network: str = option("auto", "Such as small-cnn or resnet-18, or package.module:factory.")
-    epochs: int | None = option(None, "Passes over the data.", metavar="N", shown="by their number")
+    epochs: int | None = option(
+        None, "Passes over the data.", metavar="N", shown="chosen from the number of examples"
+    )
     """None: the recipe's share of the data's default epochs, or of those that suit the number of examples."""
-    batch_size: int | None = option(None, "Examples per step.", metavar="N", shown="by their number")
+    batch_size: int | None = option(
+        None, "Examples per step.", metavar="N", shown="chosen from the number of examples"
+    )
     learning_rate: float = option(1e-3, "Learning rate of both networks.", metavar="N")
     schedule: str = "constant"
     optimiser: str = "adam"

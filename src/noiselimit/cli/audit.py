@@ -61,7 +61,7 @@ class Task:
     budget: int | None = option(None, "Flag the N worst labels: as many as you can review.", metavar="N")
     min_quality: float | None = option(None, "Flag every label of lower quality, in [0, 1].", metavar="Q")
     write: Path | None = option(
-        None, "Write a cleaned copy as well; of pictures, a CSV of paths.", metavar="FILE"
+        None, "Write a cleaned copy as well; of images, a CSV of paths.", metavar="FILE"
     )
     fix: str | None = option(
         None, "What the copy does with flagged rows: drop or relabel.", metavar="NAME", shown="drop"
@@ -85,7 +85,8 @@ def audit(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Class folders of pictures; a .csv, .tsv, .parquet or .npz file; or a named data set.",
+            help="Folder of class folders of images; .csv, .tsv, .parquet or .npz file; or one of digits, "
+            "mnist, cifar10, cifar100, cifar10n and clothing1m.",
         ),
     ],
     task: Task,
@@ -127,7 +128,7 @@ def audit(
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
         written = save_audit(folder, found, fitted, examined, overwrite=task.overwrite)
         answer = make_summary(found, fitted, examined)
-        sentences = summary_sentences(found, examined)
+        sentences = [*summary_sentences(found, examined), *(caution(found) if task.write else ())]
         try:
             cleaned = _write_copy(data, task, found, examined, reading)
         except BaseException:  # the audit is complete, so its result is printed
@@ -193,8 +194,11 @@ def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) 
         raise InputError(f"{write} is inside {out}, which holds the audit only: name another --write.")
     check_cleaned_target(data, write, overwrite=overwrite)
     above = next(parent for parent in write.resolve().parents if parent.exists())
-    if write.is_dir() or not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"{write} cannot be written: name a file in a folder of yours.")
+    problem = "it is a folder" if write.is_dir() else None if above.is_dir() else f"{above} is not a folder"
+    if problem is None and not os.access(above, os.W_OK | os.X_OK):
+        problem = f"permission denied for {above}"
+    if problem is not None:
+        raise InputError(f"{write} cannot be written ({problem}): name another --write.")
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -271,6 +275,16 @@ def _write_copy(
     return {"file": str(task.write), "fix": fix, **vars(done)}
 
 
+def caution(audit: "Audit") -> list[str]:
+    """A sentence if most of the flagged labels may be right."""
+    low = round(audit.noise_rate.interval[0] * audit.noise_rate.examples)
+    if audit.warning is not None or str(audit.rule) or low >= audit.flagged / 2:
+        return []
+    labels = "1 label" if low == 1 else f"{low:,} labels"
+    remedy = "review the flagged labels before you use the copy, or set --budget"
+    return [f"As few as {labels} may be wrong: {remedy}."]
+
+
 def _print_result(
     as_json: bool,
     answer: Mapping[str, Any],
@@ -310,22 +324,17 @@ def _worst_table(worst: Sequence[Mapping[str, Any]]) -> "Table":
             _short(str(each.get("path", each["row"]))),
             _short(each["given_label"]),
             _short(each["suggested_label"]),
-            format_quality(each["label_quality"]),
+            f"{each['label_quality']:.3f}",
             "flagged" if mixed and each["is_label_issue"] else "",
         )
         for each in worst
     ]
-    place = "picture" if any("path" in each for each in worst) else "row"
+    place = "image" if any("path" in each for each in worst) else "row"
     return plain_table([place, "given", "suggested", "quality", ""], rows, left=3)
 
 
 def _short(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:100]}…"
-
-
-def format_quality(value: float) -> str:
-    """0.123; with an exponent if that would be 0.000, because the worst labels differ there only."""
-    return f"{value:.3f}" if value >= 0.0005 or value == 0 else f"{value:.0e}"
 
 
 def _print_paths(written: Mapping[str, str], cleaned: Mapping[str, Any] | None) -> None:

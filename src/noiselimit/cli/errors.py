@@ -1,15 +1,21 @@
 """Messages for mistakes on the command line, and options from a --config file."""
 
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from noiselimit.errors import InputError, unknown
+from noiselimit.errors import InputError, shown, unknown
 from noiselimit.files import FULL, read_small_text
 from noiselimit.machine import lacks_memory
+
+_NAMES = re.compile(r"\w+(?: and \w+)*(?= )")
+_UNKNOWN = re.compile(r"unknown (?!network |noise )\w+ '")
+"""Not networks and noises, which several options take."""
+_NUMBER_ERRORS = {"int_parsing", "int_from_float", "float_parsing", "greater_than_equal"}
 
 
 def error_message(error: Exception, command: Any, typed: Sequence[str]) -> str | None:
@@ -17,9 +23,7 @@ def error_message(error: Exception, command: Any, typed: Sequence[str]) -> str |
     if isinstance(error, InputError):
         for word in typed:
             command = getattr(command, "commands", {}).get(word, command)
-        # 'learning_rate is 0: …', which Python users see, becomes '--learning-rate is 0: …'.
-        name, blank, rest = str(error).partition(" ")
-        return f"{_option_names(command).get(name, name)}{blank}{rest}"
+        return _with_options(str(error), _option_names(command))
     if isinstance(error, OSError):
         place = error.filename or "the output"
         remedy = "free some space" if error.errno in FULL else "check its permissions"
@@ -30,8 +34,29 @@ def error_message(error: Exception, command: Any, typed: Sequence[str]) -> str |
     return _parser_message(error) if hasattr(error, "format_message") else None
 
 
+def _with_options(message: str, names: Mapping[str, str]) -> str:
+    """'learning_rate is 0: …', which Python users see, becomes '--learning-rate is 0: …'."""
+    start = _UNKNOWN.match(message) or _NAMES.match(message)
+    if start is None:
+        return message
+    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), start[0]) + message[start.end() :]
+
+
+def _number_message(error: Any) -> str | None:
+    """The message for an option that takes a number; None for other errors."""
+    found: list[Any] = getattr(error.__cause__, "errors", list)()  # of pydantic, which typer uses
+    if not found or found[0]["type"] not in _NUMBER_ERRORS:
+        return None
+    value, smallest = found[0]["input"], getattr(error.param, "min", None)
+    kind = "number" if found[0]["type"] == "float_parsing" else "whole number"  # only these have a minimum
+    wanted = kind if smallest is None else f"{kind} ≥ {smallest}"
+    return f"{error.param.opts[0]} is {shown(value)}: give a {wanted}."
+
+
 def _parser_message(error: Any) -> str:
     """The message of typer's parser, with the nearest option suggested."""
+    if message := _number_message(error):
+        return message
     context = getattr(error, "ctx", None)
     if context is None:
         return f"{error.format_message().rstrip('.')}: see 'noiselimit --help'."

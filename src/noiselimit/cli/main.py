@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from noiselimit.cli.audit import audit
 from noiselimit.cli.bound import bound
@@ -26,7 +26,23 @@ from noiselimit.errors import Notice, unknown
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 130, 141, 143  # exit codes, as in shells
 
 
+class _Command(TyperCommand):
+    """Shows arguments as they are named, DATA; newer versions of typer add braces and types."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        for each in (each for each in self.params if each.param_type_name == "argument"):
+            each.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        named = [str(each.metavar) for each in self.params if each.param_type_name == "argument"]
+        return ["[OPTIONS]", *named]
+
+
 class _Commands(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=lambda name: name == "demo")  # which comes last
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in self.commands:
             raise unknown("command", args[0], self.commands)
@@ -41,8 +57,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, audit, noise, train, show, predict, export):
-    app.command()(command)
+for command in (audit, train, show, predict, export, noise, demo):
+    app.command(cls=_Command)(command)
 app.add_typer(bound, name="bound", cls=_Commands)
 
 

@@ -1,5 +1,6 @@
 """noiselimit show."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,9 +32,14 @@ def show(
 
 
 def find_run_folders(path: Path) -> list[Path]:
-    """Return the run folders in a folder, or the folder itself."""
-    inside = sorted(spec.parent for spec in path.glob("[!.]*/spec.json"))
+    """Return the run folders in a folder, or the folder itself; beta 3 comes before beta 10."""
+    inside = sorted((spec.parent for spec in path.glob("[!.]*/spec.json")), key=_by_numbers)
     return inside if inside and not (path / "spec.json").exists() else [path]
+
+
+def _by_numbers(folder: Path) -> list[str | float]:
+    parts = re.split(r"(\d+(?:\.\d+)?)", folder.name)  # text and numbers in turn
+    return [float(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def _as_json(run: "Run") -> dict[str, Any]:

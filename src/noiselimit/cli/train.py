@@ -88,8 +88,8 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="DATA",
-        help="digits, mnist, cifar10, cifar100, cifar10n, clothing1m; a folder of pictures or in idx format; "
-        "a .csv, .parquet or .npz file.",
+        help="digits, mnist, cifar10, cifar100, cifar10n, clothing1m; a folder of images or in idx format; "
+        "a .csv, .tsv, .parquet or .npz file.",
     ),
 ]
 Resume = Annotated[

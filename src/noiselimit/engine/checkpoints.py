@@ -27,7 +27,7 @@ from torch import Tensor
 
 from noiselimit.engine.callbacks import is_averaged
 from noiselimit.engine.results import RowState, SaveStates, States
-from noiselimit.errors import InputError, Notice, number
+from noiselimit.errors import InputError, Notice, number, shown
 from noiselimit.files import clear_leftovers, finite_json, open_regular, sync
 from noiselimit.runs.spec import RunSpec
 
@@ -149,9 +149,8 @@ def parse_interval(checkpoints: str | float) -> float | None:
     try:
         return number("checkpoints", checkpoints, at_least=0.0)
     except InputError:
-        raise InputError(
-            f"checkpoints is {checkpoints!r}: give auto, off or a number of seconds ≥ 0."
-        ) from None
+        text = shown(checkpoints)
+        raise InputError(f"checkpoints is {text}: give auto, off or a number of seconds ≥ 0.") from None
 
 
 class Interval:

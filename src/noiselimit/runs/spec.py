@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noiselimit.errors import InputError, number, unknown
+from noiselimit.errors import InputError, number, shown, unknown
 from noiselimit.fields import option
 from noiselimit.methods import METHODS, get_method
 
@@ -304,7 +304,7 @@ def _whole(name: str, value: Any, at_least: int) -> int:
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact or not at_least <= found < 2**63:
-        raise InputError(f"{name} is {value!r}: give a whole number ≥ {at_least}.")
+        raise InputError(f"{name} is {shown(value)}: give a whole number ≥ {at_least}.")
     return found
 
 
