@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -30,6 +31,8 @@ from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
 from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.table_file import is_table
+from noiselimit.data.tables import Table, fit_table
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
 from noiselimit.methods import get_method
@@ -45,8 +48,8 @@ Floats = npt.NDArray[np.float64]
 class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that does not memorise wrong labels and finds label errors.
 
-    X is [n, features], or pictures [n, height, width] or [n, channels, height, width]; y are integers or
-    strings.
+    X is [n, features], or pictures [n, height, width] or [n, channels, height, width], or a DataFrame, whose
+    columns may hold numbers, names and dates, with empty cells; y are integers or strings.
 
     Parameters
     ----------
@@ -116,7 +119,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         LimitClassifier
         """
-        given, y = validate_data(self, X, y, allow_nd=True)
+        table = _fit_table(X)
+        if table is None:
+            given, y = validate_data(self, X, y, allow_nd=True)
+        else:
+            validate_data(self, X, skip_check_array=True)  # remembers the names of the columns
+            given, y = check_X_y(table.encode(X, "X"), y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         weights = None
@@ -127,9 +135,10 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"seeds is {self.seeds!r}: give a whole number ≥ 1.")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.seeds).tolist()
         held = hold_out(inputs, labels, len(self.classes_), weights, self.validation_share, seeds[0])
+        data = held.data if table is None else replace(held.data, table=table)
         runs = train(
             self._specs(seeds, len(held.trained), inputs[0].size),
-            held.data,
+            data,
             device=self.device,
             threads=effective_n_jobs(self.n_jobs),
             averaged=True,
@@ -150,6 +159,8 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             note=note,
             known_from=known_from,
         ).table
+        if isinstance(X, pd.DataFrame):
+            self.label_issues_.index = X.index
         self.label_issues_warning_ = warning
         self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
@@ -159,7 +170,14 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Predict class probabilities [n, classes], in the order of `classes_`: the mean over the seeds."""
         check_is_fitted(self)
-        inputs = canonical_inputs(validate_data(self, X, allow_nd=True, reset=False), "X")
+        table = self.runs_[0].data.table
+        if table is None:
+            given = validate_data(self, X, allow_nd=True, reset=False)
+        elif isinstance(X, pd.DataFrame):
+            given = table.encode(X, "X")
+        else:
+            raise InputError("LimitClassifier was fitted on a DataFrame: give one with the same columns.")
+        inputs = canonical_inputs(given, "X")
         if inputs.shape[1:] != self.input_shape_:
             raise InputError(
                 f"X has inputs of shape {list(inputs.shape[1:])}, but LimitClassifier was fitted on "
@@ -204,6 +222,14 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             what = "done" if news.record is None else f"validation {news.record['validation_accuracy']:.3f}"
             hyper = "".join(f" {name}={value:g}" for name, value in news.spec.hyper.items())
             print(f"[LimitClassifier] {news.spec.method}{hyper}: {what}, epoch {news.done}/{news.total}")
+
+
+def _fit_table(inputs: Any) -> Table | None:
+    """How to encode a DataFrame; None for arrays, and for frames of numbers only, which need no encoding."""
+    if not is_table(inputs):
+        return None
+    plain = all(pd.api.types.is_numeric_dtype(dtype) for dtype in inputs.dtypes)
+    return None if plain and not inputs.isna().any(axis=None) else fit_table(inputs, "X")
 
 
 MIN_VALIDATION = 10

@@ -57,6 +57,9 @@ def test_the_type_of_labels_and_inputs_does_not_matter(blobs: DataSet) -> None:
     table = find_label_issues(frame, pd.Series(labels, index=frame.index), plan=QUICK)
     np.testing.assert_array_equal(table["gap"], plain["gap"])
     assert table["given_label"].tolist() == labels.tolist()
+    assert table.index.equals(frame.index)
+    again = find_label_issues(inputs, pd.DataFrame({"y": labels}, index=frame.index), plan=QUICK)
+    pd.testing.assert_frame_equal(again, table)
 
 
 def test_seed_and_fast(blobs: DataSet) -> None:

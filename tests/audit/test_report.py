@@ -8,9 +8,10 @@ import pytest
 
 from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
 from noiselimit.audit.report import describe_inputs, make_audit_report
+from noiselimit.data.columns import Categorical, Numeric
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.table_file import frame_data_set
-from noiselimit.data.tables import Categorical, Numeric, Table
+from noiselimit.data.tables import Table
 from noiselimit.report.html import render
 from noiselimit.runs.spec import RunSpec
 from noiselimit.training import train
@@ -148,8 +149,9 @@ def test_runs_bring_their_curves_and_facts(blobs: DataSet) -> None:
     ("columns", "words"),
     [
         ({"a": [1, 2, 3, 4]}, "1 column of numbers"),
-        ({"c": list("uvwu"), "d": list("uuuu")}, "2 columns of categories as 4 features"),
+        ({"c": list("uvwu"), "d": list("uuuv")}, "2 columns of categories as 5 features"),
         ({"a": [1, 2, 3, 4], "c": list("uvwu")}, "2 columns (1 of numbers, 1 of categories as 3 features)"),
+        ({"d": ["2020-01-01", "2020-01-02"] * 2}, "1 column of dates"),
     ],
 )
 def test_inputs_in_words(columns: dict[str, list[object]], words: str) -> None:

@@ -9,9 +9,10 @@ import pyarrow.parquet
 import pytest
 
 from noiselimit.data.catalogue import load_data, load_unlabelled
+from noiselimit.data.columns import Categorical, Numeric
 from noiselimit.data.reading import Reading
 from noiselimit.data.table_file import frame_data_set, read_table_file, read_table_inputs
-from noiselimit.data.tables import Categorical, Numeric, Table
+from noiselimit.data.tables import Table
 from noiselimit.errors import InputError
 
 FRAME = pd.DataFrame({"x": [1.0, 2, 3, 4, 5, 6], "c": list("aabbaa")})
@@ -80,7 +81,7 @@ def test_bad_labels_and_weights(arguments, word):
 
 
 def test_more_classes_than_half_of_many_rows():
-    frame = pd.DataFrame({"x": np.arange(30.0)})
+    frame = pd.DataFrame({"x": np.arange(30) % 7})
     with pytest.raises(InputError, match="20 different values"):
         frame_data_set(frame, np.arange(30) % 20)
     assert frame_data_set(frame, np.arange(30) % 15).examples.classes == 15
@@ -151,15 +152,18 @@ def test_ignored_columns(write):
     assert data.examples.clean_labels is None
     (note,) = data.notes
     assert "'id', 'clean_label', 'when'" in note
-    assert read_table_inputs(path, False, data.table).tolist() == [[1], [2], [3]]
+    assert read_table_inputs(path, False, data.table)[0].tolist() == [[1], [2], [3]]
 
 
 def test_suspicious_columns_are_noted(write):
     rows = "".join(f"{row},{row % 7},{row % 2},{row % 2}\n" for row in range(40))
     path = write("id,a,code,label\n" + rows)
-    telling, numbering = read_table_file(path).notes
+    data = read_table_file(path)
+    identifying, telling = data.notes
+    assert "'id'" in identifying
     assert "'code'" in telling
-    assert "--ignore id" in numbering
+    assert data.examples.identifiers["id"].tolist() == list(range(40))
+    assert load_unlabelled(path, table=data.table).identifiers["id"].tolist() == list(range(40))
     assert len(read_table_file(path, Reading(ignore=("id", "code"))).notes) == 1
 
 
@@ -174,7 +178,7 @@ def test_names_keep_their_spelling(write):
     codes, flags = data.table.columns
     assert codes.categories == ("01", "1", "A1")
     assert {"true", "True"} < set(flags.categories)
-    new = read_table_inputs(write("code,flag\n01,true\n1,True\n", "new.csv"), False, data.table)
+    new, _ = read_table_inputs(write("code,flag\n01,true\n1,True\n", "new.csv"), False, data.table)
     assert new[:, :3].tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
@@ -222,7 +226,8 @@ def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
         (ROWS.encode("utf-16"), {}, ""),
         ("a,a,label\n1,2,0\n2,2,1\n", {}, "'a'"),
         (",a,label\n1,2,0\n2,2,1\n", {}, "column 0"),
-        ("a,label\n1,0\n,1\n2,0\n", {}, "row 1"),
+        ("a,label\n1,0\n1,1\n1,0\n", {}, "constant"),
+        ("a,t,label,w\n1,12:30:00,0,x\n2,12:31:00,1,1\n3,12:32:00,,1\n", {"weight": "w"}, "3 problems"),
     ],
 )
 def test_tables_without_usable_examples(write, content, reading, word):
@@ -241,7 +246,7 @@ def test_parquet_columns_of_other_types(write, column):
 
 def test_new_rows_need_no_label_and_may_have_more_columns(write):
     path = write("more,colour,size\nx,lila,7\ny,grün,8\n")
-    assert read_table_inputs(path, False, TABLE).tolist() == [[7, 0, 0, 0], [8, 0, 0, 1]]
+    assert read_table_inputs(path, False, TABLE)[0].tolist() == [[7, 0, 0, 0], [8, 0, 0, 1]]
 
 
 @pytest.mark.parametrize(

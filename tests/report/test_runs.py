@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from noiselimit.data.columns import Categorical, Numeric
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.tables import Categorical, Numeric, Table
+from noiselimit.data.tables import Table
 from noiselimit.report.html import render
 from noiselimit.report.runs import differing_settings, make_report, readable, show_inputs, summary
 from noiselimit.runs.spec import RunSpec, grid

@@ -10,6 +10,7 @@ import pandas as pd
 from noiselimit.audit.issues import FlagRule, audit_probabilities, describe_missing
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.audit.validation import prepare_data
+from noiselimit.data.examples import DataSet, identifier_columns
 from noiselimit.errors import InputError, Notice
 
 
@@ -55,11 +56,13 @@ def find_label_issues(
     Returns
     -------
     DataFrame
-        One row per example, in data order. Columns: `is_label_issue`; `label_quality` in [0, 1], lower is
-        worse; `given_label`; `predicted_label`; `gap` in [0, √2]; `suggested_probability` of the predicted
-        label; `rank_in_class`, 1 for the worst label of its class; `row`. Its `attrs` hold the estimated
-        number of wrong labels, its share and interval; they are None, with a `Notice` and no flags by
-        default, if the model learned too little. Examples without a label get a prediction only.
+        One row per example, in data order, with the index of X or else of y if they are pandas objects.
+        Columns that identify the rows of X are added, named `id_` and their name. Other columns:
+        `is_label_issue`; `label_quality` in [0, 1], lower is worse; `given_label`; `predicted_label`; `gap`
+        in [0, √2]; `suggested_probability` of the predicted label; `rank_in_class`, 1 for the worst label of
+        its class; `row`. Its `attrs` hold the estimated number of wrong labels, its share and interval; they
+        are None, with a `Notice` and no flags by default, if the model learned too little. Examples without
+        a label get a prediction only.
     """
     _check_arguments(X, y, labels, pred_probs, trains=fast or plan is not None or seed is not None)
     rule = FlagRule(expect_noise, budget, min_quality)
@@ -76,6 +79,7 @@ def find_label_issues(
         data = frozen.apply(check_data(data, many_classes=many_classes), threads=threads)
         _notify(*data.notes)
         audit = fit(data, plan, device=device, threads=threads).audit(given, rule)
+        audit = dataclasses.replace(audit, table=_with_names(audit.table, data, X, y))
     _notify(describe_missing(audit.missing.tolist()), audit.warning, audit.note)
     return audit.table
 
@@ -84,6 +88,16 @@ def _notify(*messages: str | None) -> None:
     for message in messages:
         if message:
             warnings.warn(Notice(message), stacklevel=3)
+
+
+def _with_names(table: pd.DataFrame, data: DataSet, inputs: Any, labels: Any) -> pd.DataFrame:
+    """With the identifiers among the inputs, and the index of the inputs or else of the labels."""
+    columns = identifier_columns(data.examples.identifiers)
+    named = table.assign(**columns) if columns else table
+    for given in (inputs, labels):
+        if isinstance(given, pd.DataFrame | pd.Series):
+            return named.set_axis(given.index, axis=0)
+    return named
 
 
 def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, *, trains: bool) -> None:

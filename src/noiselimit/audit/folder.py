@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.quality import Probabilities, chunks
-from noiselimit.data.examples import DataSet
+from noiselimit.data.examples import DataSet, identifier_columns
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, restore_folder
 
@@ -29,6 +29,7 @@ def write_audit_files(folder: Path, audit: Audit, pred_probs: Probabilities, dat
         frame[column] = pd.Categorical.from_codes(codes, pd.Index(examples.class_names))
     if examples.names is not None:
         frame["path"] = list(examples.names)
+    frame = frame.assign(**identifier_columns(examples.identifiers))
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     pyarrow.parquet.write_table(table, folder / PARQUET)
     pyarrow.csv.write_csv(table, folder / CSV)

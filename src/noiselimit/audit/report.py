@@ -26,8 +26,8 @@ from noiselimit.audit.issues import (
     describe_noise_rate,
 )
 from noiselimit.audit.quality import MAX_GAP
+from noiselimit.data.columns import Categorical, Date, Identifier
 from noiselimit.data.examples import DataSet
-from noiselimit.data.tables import Categorical
 from noiselimit.report.charts import MAX_CLASSES
 from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, run_name
 from noiselimit.report.html import write_report
@@ -52,7 +52,9 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
         "audited_labels": audit.noise_rate.examples,
         "classes": data.examples.classes,
         "inputs": describe_inputs(data),
-        "columns": None if data.table is None else [column.name for column in data.table.columns],
+        "columns": None
+        if data.table is None
+        else [column.name for column in data.table.columns if column.width],
         "remarks": list(data.notes),
         "wrong_labels": estimate["wrong_labels"],
         "wrong_share": estimate["wrong_share"],
@@ -240,15 +242,20 @@ def describe_inputs(data: DataSet) -> str:
         return f"{pictures} as {_count(shape[0], 'feature')} of {data.features}"
     if data.table is None:
         return _count(shape[0], "number")
-    columns = data.table.columns
-    categories = [len(column.categories) for column in columns if isinstance(column, Categorical)]
+    columns = [column for column in data.table.columns if not isinstance(column, Identifier)]
+    categories = [column.width for column in columns if isinstance(column, Categorical)]
+    dates = sum(isinstance(column, Date) for column in columns)
+    numbers = len(columns) - len(categories) - dates
     total, features = _count(len(columns), "column"), _count(sum(categories), "feature")
-    if not categories:
-        return f"{total} of numbers"
-    numbers = len(columns) - len(categories)
-    if not numbers:
-        return f"{total} of categories as {features}"
-    return f"{total} ({numbers:,} of numbers, {len(categories):,} of categories as {features})"
+    parts = {
+        "of numbers": numbers,
+        f"of categories as {features}": len(categories),
+        "of dates": dates,
+    }
+    found = [(count, what) for what, count in parts.items() if count]
+    if len(found) == 1:
+        return f"{total} {found[0][1]}"
+    return f"{total} ({', '.join(f'{count:,} {what}' for count, what in found)})"
 
 
 def _count(count: int, what: str) -> str:

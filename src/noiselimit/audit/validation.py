@@ -105,13 +105,17 @@ def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
     if labels is None:
         data = as_data_set(inputs)
         return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
+    if isinstance(labels, pd.DataFrame) and labels.shape[1] == 1:
+        labels = labels.iloc[:, 0]
     if isinstance(labels, pd.Series):
         column = labels.rename("y").reset_index(drop=True)
     else:
         column = pd.Series(label_array(labels, "y"), name="y")
     if is_table(inputs):
         data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True)
-        data = replace(data, notes=column_notes(inputs, data.examples.labels, "X", by_drop))
+        columns = inputs.drop(columns=list(data.examples.identifiers))
+        notes = column_notes(columns, data.examples.labels, "X", by_drop)
+        data = replace(data, notes=(*data.notes, *notes))
     else:
         filled, missing = fill_labels(column, "y")
         names, numbers = class_numbers(pd.Series(filled, name="y"), "X and y")

@@ -48,6 +48,7 @@ def predict(
     probability.
     """
     from noiselimit.data.catalogue import load_unlabelled
+    from noiselimit.data.examples import identifier_columns
     from noiselimit.files import atomic_file
     from noiselimit.runs.folder import load_run
     from noiselimit.runs.run import prediction_table
@@ -71,6 +72,7 @@ def predict(
     )
     print_notes(given.notes)
     table = prediction_table(loaded, given.inputs, given.names)
+    table = table.assign(**identifier_columns(given.identifiers))
     with atomic_file(out) as temporary:
         if out.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)

@@ -5,9 +5,11 @@ To add a data set or a format, write its reader in a file of this folder and add
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy.typing as npt
 
 from noiselimit.data.arrays import Inputs, as_array
 from noiselimit.data.cifar import (
@@ -51,8 +53,8 @@ class File:
     """A format of single files."""
 
     read: Callable[[Path, Reading], DataSet]
-    read_inputs: Callable[[Path, bool, Table | None], Inputs]
-    """(path, whether to read the test part, the run's table) → inputs; labels are not needed."""
+    read_inputs: Callable[[Path, bool, Table | None], tuple[Inputs, dict[str, npt.NDArray[Any]]]]
+    """(path, whether to read the test part, the run's table) → (inputs, identifiers); labels not needed."""
     takes: frozenset[str] = frozenset()
 
 
@@ -84,7 +86,7 @@ FOLDER_FORMATS = (  # the first that fits; if none does, the last says what is m
 )
 _TABLE = File(read_table_file, read_table_inputs, TABLES)
 FILE_FORMATS: dict[str, File] = {
-    ".npz": File(read_npz, lambda path, test, table: read_npz_inputs(path, test=test)),
+    ".npz": File(read_npz, lambda path, test, table: (read_npz_inputs(path, test=test), {})),
     ".csv": _TABLE,
     ".tsv": _TABLE,
     ".parquet": _TABLE,
@@ -188,6 +190,8 @@ class Unlabelled:
     """[n] names of the inputs at their source, such as file names."""
     notes: tuple[str, ...] = ()
     """Messages from reading."""
+    identifiers: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """Columns [n] of a table that name its rows."""
 
 
 def load_unlabelled(
@@ -217,7 +221,8 @@ def load_unlabelled(
         path = Path(text) if is_picture else _existing_path(text)
         if path.is_file() and not is_picture:
             reading.require_only((), text)
-            return Unlabelled(FILE_FORMATS[path.suffix.lower()].read_inputs(path, test, table))
+            inputs, identifiers = FILE_FORMATS[path.suffix.lower()].read_inputs(path, test, table)
+            return Unlabelled(inputs, identifiers=identifiers)
         if shape is not None and not holds_idx(path):
             return Unlabelled(*read_new_pictures(path, shape, resize, reading, test=test))
     elif isinstance(entry, Folder) and "resize" in entry.takes and reading.resize is None and shape:

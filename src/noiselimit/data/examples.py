@@ -53,6 +53,8 @@ class Examples:
     """Further given labels [n] by name."""
     names: Sequence[str] | None = None
     """[n] names of the examples at their source, such as file names."""
+    identifiers: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """Columns [n] of a table that name its rows. They are no inputs, but part of the outputs."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -297,6 +299,11 @@ def require_labels(examples: Examples, source: str) -> None:
         raise InputError(f"{source}: {count}, have no label; label or remove them, or run an audit.")
 
 
+def identifier_columns(identifiers: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Columns for a table of results, named so that they differ from all others: `id_` and their own name."""
+    return {f"id_{name}": values for name, values in identifiers.items()}
+
+
 def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
     """Only these rows [m], in this order."""
     inputs, clean, weights, names = examples.inputs, examples.clean_labels, examples.weights, examples.names
@@ -308,4 +315,5 @@ def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
         weights=None if weights is None else weights[rows],
         label_sets={name: labels[rows] for name, labels in examples.label_sets.items()},
         names=None if names is None else [names[row] for row in rows],
+        identifiers={name: values[rows] for name, values in examples.identifiers.items()},
     )

@@ -1,4 +1,4 @@
-"""Columns of a table that give the label away, or only number the rows: notes on what to leave out.
+"""Columns of a table that give the label away: notes on what to leave out.
 
 A network that sees such a column learns wrong labels as easily as right ones.
 """
@@ -11,15 +11,10 @@ import numpy as np
 import pandas as pd
 
 from noiselimit.data.arrays import Labels
-from noiselimit.data.tables import kind_of
+from noiselimit.data.tables import MOST_NAMED, named
 
 BY_CHANCE = 1e-6
 """Probability below which agreement between a column and the labels is not chance."""
-FEWEST_NUMBERED = 20
-"""With fewer rows, different values in all of them may be chance."""
-GAPS = 1.1
-"""Row numbers may go up to so many times the number of rows, because some rows were removed."""
-MOST_NAMED = 10
 
 
 def column_notes(
@@ -29,38 +24,13 @@ def column_notes(
 
     `remedy` tells how to leave out columns, given their names.
     """
-    numbering = [name for name in frame.columns if numbers_rows(frame[name])]
-    others = [name for name in frame.columns if name not in numbering]
-    telling = [name for name in others if tells_label(frame[name], labels)]
-    notes = []
-    if telling:
-        notes.append(
-            f"{source}: {_named(telling)}: each value occurs with one label only; if made from the label, "
-            f"{remedy(telling)}."
-        )
-    if numbering:
-        notes.append(
-            f"{source}: {_named(numbering)}: different in every row, like row numbers or identifiers; unless "
-            f"meaningful, {remedy(numbering)}."
-        )
-    return tuple(notes)
-
-
-def numbers_rows(values: "pd.Series[Any]") -> bool:
-    """Whether a column differs in all rows, as whole numbers in sequence or as names."""
-    rows = len(values)
-    if rows < FEWEST_NUMBERED or not values.is_unique:
-        return False
-    if kind_of(values, "the table") == "names":
-        return True
-    plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu"
-    found = values.to_numpy() if plain else values.to_numpy(np.float64, na_value=np.nan)
-    low, high = float(found.min()), float(found.max())
-    if not high - low >= rows - 1 or not np.array_equal(found, np.floor(found)):
-        return False
-    if (found[1:] > found[:-1]).all() or (found[1:] < found[:-1]).all():
-        return True
-    return high - low < GAPS * rows
+    telling = [name for name in frame.columns if tells_label(frame[name], labels)]
+    if not telling:
+        return ()
+    return (
+        f"{source}: {named(telling)}: each value occurs with one label only; if made from the label, "
+        f"{remedy(telling)}.",
+    )
 
 
 def tells_label(values: "pd.Series[Any]", labels: Labels) -> bool:
@@ -95,12 +65,6 @@ def _beyond_chance(owner: Labels, rows: Labels, labels: Labels) -> bool:
     if occurs.sum() < 2 or (2 * shared < sizes)[occurs].any():
         return False
     return bool(agreeing[occurs] @ np.log(sizes[occurs] / len(labels)) < np.log(BY_CHANCE))
-
-
-def _named(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"column {names[0]!r}"
-    return f"columns {', '.join(map(repr, names[:MOST_NAMED]))}{', …' if len(names) > MOST_NAMED else ''}"
 
 
 def by_option(names: Sequence[str]) -> str:

@@ -15,19 +15,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from noiselimit.data.arrays import Labels, first
+from noiselimit.data.columns import MISSING, Categorical, as_texts, kind_of, numbers
 from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
 from noiselimit.data.leakage import by_option, column_notes
 from noiselimit.data.reading import Reading, readable, require_modest
-from noiselimit.data.tables import (
-    MISSING,
-    Categorical,
-    Table,
-    as_texts,
-    fit_table,
-    kind_of,
-    numbers,
-    require_distinct_names,
-)
+from noiselimit.data.tables import Table, all_of, fit_table, require_distinct_names
 from noiselimit.errors import InputError, unknown
 
 MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
@@ -61,18 +53,27 @@ def frame_data_set(
     if keep_unlabelled:
         filled, missing = fill_labels(given, f"{source}: column '{given.name}'")
         given = pd.Series(filled, name=given.name) if missing.any() else given
-    table = fit_table(inputs, source)
-    names, encoded = class_numbers(given, source)
-    if clean_labels is not None:
+
+    def read_clean() -> Any:
+        if clean_labels is None:
+            return None
         codes, texts = _label_texts(_as_column(clean_labels, "clean label", inputs, source), source)
-        clean_labels = np.array(texts)[codes]
-    if weights is not None:
-        weights = numbers(_as_column(weights, "weight", inputs, source), source)
+        return np.array(texts)[codes]
+
+    def read_weights() -> Any:
+        return None if weights is None else numbers(_as_column(weights, "weight", inputs, source), source)
+
+    table, (names, encoded), clean, weight = all_of(
+        source,
+        lambda step: step(),
+        [lambda: fit_table(inputs, source), lambda: class_numbers(given, source), read_clean, read_weights],
+    )
     features = table.encode(inputs, source)
     examples = make_examples(
-        features, encoded, class_names=names, clean_labels=clean_labels, weights=weights, source=source
+        features, encoded, class_names=names, clean_labels=clean, weights=weight, source=source
     )
-    return DataSet(name, without_labels(examples, missing), table=table)
+    examples = replace(without_labels(examples, missing), identifiers=table.identifiers(inputs))
+    return DataSet(name, examples, table=table, notes=table.notes)
 
 
 def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
@@ -116,7 +117,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     """The examples in a CSV, TSV or Parquet file, one per row.
 
     Labels are in the column 'label' unless `reading` names another. Notes point out columns that give the
-    label away or only number the rows.
+    label away, and columns that are no inputs.
     """
     frame = _read_frame(path)
     clean = reading.clean_label
@@ -147,14 +148,17 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
     )
-    notes = (*left_out, *column_notes(frame, data.examples.labels, str(path), by_option))
-    del frame, columns
+    used = frame.drop(columns=list(data.examples.identifiers))
+    notes = (*left_out, *data.notes, *column_notes(used, data.examples.labels, str(path), by_option))
+    del frame, used, columns
     pyarrow.default_memory_pool().release_unused()  # else pyarrow would keep the memory of the whole file
     return replace(data, notes=notes)
 
 
-def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArray[np.float32]:
-    """Features [n, features] of the rows, encoded as the run's table was; labels are not needed."""
+def read_table_inputs(
+    path: Path, test: bool, table: Table | None
+) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[Any]]]:
+    """(features [n, features] encoded as the run's table was, identifiers); labels are not needed."""
     if table is None:
         raise InputError(f"{path}: the run was not trained on a table; give inputs as in training.")
     if test:
@@ -163,7 +167,7 @@ def read_table_inputs(path: Path, test: bool, table: Table | None) -> npt.NDArra
     frame = _read_frame(path, names)
     if not len(frame):
         raise InputError(f"{path}: there are no rows; add some to predict for.")
-    return table.encode(frame, str(path))
+    return table.encode(frame, str(path)), table.identifiers(frame)
 
 
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
@@ -173,7 +177,9 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         require_distinct_names(content.column_names, str(path))
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
         # there are not two copies of everything at a time.
-        frame: pd.DataFrame = content.to_pandas(split_blocks=True, self_destruct=True, ignore_metadata=True)
+        frame: pd.DataFrame = content.to_pandas(
+            split_blocks=True, self_destruct=True, ignore_metadata=True, date_as_object=False
+        )
         return frame
 
 

@@ -1,86 +1,55 @@
-"""Tables of numbers and names: how their columns become features.
+"""Tables of numbers, names and dates: which kind each column has, and the encoding of whole tables.
 
 The encoding is fitted once, on all rows, and kept with a run so that new rows are encoded in the same way.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from noiselimit.data.arrays import first
+from noiselimit.data.columns import (
+    ISO_DATE,
+    MISSING,
+    Categorical,
+    Column,
+    Date,
+    Identifier,
+    Numeric,
+    as_texts,
+    column_from_json,
+    kind_of_input,
+    parse_dates,
+    parse_numbers,
+    to_dates,
+    to_float32,
+)
 from noiselimit.errors import InputError
 
-MISSING = ""
-"""How an empty cell is called in a column of names."""
-KINDS: dict[str, Literal["numbers", "names"]] = {  # by what pandas finds in a column
-    "integer": "numbers",
-    "floating": "numbers",
-    "mixed-integer-float": "numbers",
-    "decimal": "numbers",
-    "string": "names",
-    "boolean": "names",  # an empty cell between True and False is then one more name
-    "categorical": "names",
-    "empty": "names",
-}
-DATES = {"date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period"}
 MOST_CATEGORIES = 1000  # each is a feature, so more would fill the memory with zeros
+FREQUENT, HASHED = 40, 32  # categories and hashed features of a column with more names than that
 SURELY_NAMES = 100  # with up to so many values, a column holds names even if each occurs only once or twice
 SENTENCE_WORDS, SENTENCE_LENGTH = 3, 60  # from so many words or characters on, a value is a sentence
 MIXED = 20  # up to so many values, a column may mix numbers and words, such as the sizes 38, 40, XL
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A column of numbers: one feature, to be standardised."""
-
-    name: str
-    width: ClassVar[int] = 1
-
-    def encode(self, values: "pd.Series[Any]", features: npt.NDArray[np.float32], source: str) -> None:
-        """Write the features [n, 1] of the values."""
-        features[:, 0] = numbers(values, source)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"name": self.name}
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """A column of names: one feature, 0 or 1, for each name that occurred when it was fitted."""
-
-    name: str
-    categories: tuple[str, ...]
-
-    @property
-    def width(self) -> int:
-        """Number of features."""
-        return len(self.categories)
-
-    def encode(self, values: "pd.Series[Any]", features: npt.NDArray[np.float32], source: str) -> None:
-        """Write the features [n, width] of the values, 0 for names that are none of the categories."""
-        kind_of(values, source)  # refuses dates, lists and the like
-        codes, texts = as_texts(values)
-        number = {category: place for place, category in enumerate(self.categories)}
-        place = np.array([number.get(text, -1) for text in texts], np.int64)[codes]
-        rows = np.flatnonzero(place >= 0)
-        features[rows, place[rows]] = 1
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"name": self.name, "categories": list(self.categories)}
+MOST_DATES = 0.95  # share of the cells that must be dates for a text column to be one of dates
+MOST_NUMBERS, SOME_NUMBERS = 0.9, 0.5  # likewise for numbers; the latter if there are too many names
+DISTINCT = 0.95  # share of different texts from which they are identifiers
+FEWEST_NUMBERED = 20  # with fewer rows, different values in all of them may be chance
+GAPS = 1.1  # row numbers may go up to so many times the number of rows, because some rows were removed
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
 class Table:
     """The columns of a table in the order of their features; `fit_table` makes one."""
 
-    columns: tuple[Numeric | Categorical, ...]
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What `fit_table` left out or filled in; not part of the JSON."""
 
     @property
     def features(self) -> int:
@@ -89,56 +58,101 @@ class Table:
 
     @property
     def is_numeric(self) -> npt.NDArray[np.bool_]:
-        """[features]: which are numbers, to be standardised; the others are 0 or 1."""
-        numeric = [isinstance(column, Numeric) for column in self.columns]
-        return np.repeat(numeric, [column.width for column in self.columns])
+        """[features]: which are numbers, to be standardised; the others are 0 or 1, or hashed names."""
+        return np.array([flag for column in self.columns for flag in column.is_numeric], bool)
 
     def encode(self, frame: pd.DataFrame, source: str = "the table") -> npt.NDArray[np.float32]:
         """Features [n, features] of rows that have all columns of the table, in any order."""
         names = Counter(frame.columns)
         features = np.zeros((len(frame), self.features), np.float32)
-        start = 0
-        for column in self.columns:
+        ends = np.cumsum([column.width for column in self.columns])
+
+        def encode(column_and_end: tuple[Column, int]) -> None:
+            column, end = column_and_end
             if names[column.name] != 1:
                 found = "two columns are" if column.name in names else "no column is"
                 raise InputError(f"{source}: {found} called '{column.name}'; give one, as in training.")
-            column.encode(frame[column.name], features[:, start : start + column.width], source)
-            start += column.width
+            column.encode(frame[column.name], features[:, end - column.width : end], source)
+
+        pairs = zip(self.columns, ends.tolist(), strict=True)
+        all_of(source, encode, (pair for pair in pairs if pair[0].width))
         return features
 
+    def identifiers(self, frame: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
+        """The identifiers of the rows: {column: [n]}, of those columns that are there."""
+        names = [column.name for column in self.columns if isinstance(column, Identifier)]
+        return {name: frame[name].to_numpy() for name in names if list(frame.columns).count(name) == 1}
+
+    def with_means(self, means: Sequence[float]) -> "Table":
+        """With the means [features] of the training inputs, for numbers that are missing only later."""
+        ends = np.cumsum([column.width for column in self.columns])
+        columns = [
+            replace(column, mean=float(means[end - column.width]))
+            if isinstance(column, Numeric) and column.median is None
+            else column
+            for column, end in zip(self.columns, ends, strict=True)
+        ]
+        return replace(self, columns=tuple(columns))
+
     def to_json(self) -> list[dict[str, Any]]:
-        """One object per column; columns of names have their categories."""
+        """One object per column."""
         return [column.to_json() for column in self.columns]
 
     @staticmethod
     def from_json(value: Any) -> "Table":
         """The inverse of `to_json`; other values raise an exception that `load_run` reports."""
-        columns: list[Numeric | Categorical] = []
-        for item in value:
-            categories = tuple(item.get("categories", ()))
-            columns.append(Categorical(item["name"], categories) if categories else Numeric(item["name"]))
-            if not all(isinstance(text, str) for text in categories) or len(set(categories)) < len(
-                categories
-            ):
-                raise ValueError("categories are distinct strings")
+        columns = tuple(column_from_json(item) for item in value)
         require_distinct_names([column.name for column in columns], "the table")
-        table = Table(tuple(columns))
-        if not columns or table.to_json() != value:
-            raise ValueError("a table is a list of columns with a name and perhaps categories")
+        table = Table(columns)
+        if not table.features or table.to_json() != value:
+            raise ValueError("a table is a list of columns")
         return table
 
 
-def fit_table(frame: pd.DataFrame, source: str) -> Table:
-    """Decide for every column whether it holds numbers or names; constant columns are kept.
+class TableError(InputError):
+    """Several problems of one file in one message."""
 
-    Raises InputError for columns that are neither, such as dates, free text or identifiers.
+    def __init__(self, source: str, problems: list[str]) -> None:
+        self.problems = problems
+        numbered = [f"({number}) {problem}" for number, problem in enumerate(problems[:MOST_NAMED], 1)]
+        more = f" … and {len(problems) - MOST_NAMED} more." if len(problems) > MOST_NAMED else ""
+        count = f"{len(problems)} problems. " if len(problems) > 1 else ""
+        super().__init__(f"{source}: {count}{' '.join(numbered) if count else problems[0]}{more}")
+
+
+def all_of(source: str, function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+    """The function of each argument, or one InputError with the problems of all calls that failed."""
+    results, problems = [], []
+    for argument in arguments:
+        try:
+            results.append(function(argument))
+        except TableError as error:
+            problems += error.problems
+        except InputError as error:
+            problems.append(str(error).removeprefix(f"{source}: "))
+    if problems:
+        raise TableError(source, problems)
+    return results
+
+
+def fit_table(frame: pd.DataFrame, source: str) -> Table:
+    """Decide for every column what it holds; its notes say which columns were left out, and why.
+
+    Raises one InputError for all columns that cannot be used, such as free text or lists.
     """
     require_distinct_names(frame.columns, source)
     if not len(frame.columns):
         raise InputError(f"{source}: there is no column besides the labels; add the inputs.")
     if not len(frame):
         raise InputError(f"{source}: there are no rows; add examples.")
-    return Table(tuple(_fit_column(name, frame[name], source) for name in frame.columns))
+    notes = _Notes()
+    found = all_of(source, lambda name: _fit_column(frame[name], source, notes), frame.columns)
+    table = Table(tuple(column for column in found if column is not None), notes.sentences(source))
+    if not table.features:
+        raise InputError(
+            f"{source}: no column can be an input, because all are constant or identifiers; add some."
+        )
+    return table
 
 
 def require_distinct_names(names: Iterable[Any], source: str) -> None:
@@ -152,94 +166,169 @@ def require_distinct_names(names: Iterable[Any], source: str) -> None:
         seen.add(name)
 
 
-def _fit_column(name: str, values: "pd.Series[Any]", source: str) -> Numeric | Categorical:
-    if kind_of(values, source) == "numbers":
-        return Numeric(name)
-    column = f"{source}: column {name!r}"
-    codes, texts = as_texts(values)
-    many = 2 * len(texts) > len(codes)
-    sentences = 2 * sum(map(_is_sentence, texts)) > len(texts)
-    declared = isinstance(values.dtype, pd.CategoricalDtype)  # the user says that these are names
-    if not declared and len(texts) > MIXED:
-        _refuse_spoilt_numbers(codes, texts, column)
-    if sentences and (len(texts) > MOST_CATEGORIES or (not declared and many and len(texts) > MIXED)):
-        raise InputError(
-            f"{column} holds free text; embed it, for instance with sentence-transformers, and save the "
-            f"vectors as X and the labels as y with numpy.savez, or remove the column (--ignore {name!r})."
+class _Notes:
+    """Names of columns by what happened to them."""
+
+    texts = (
+        ("identifiers", "identifiers of the rows; not used as inputs, but part of the outputs"),
+        ("constant", "constant; left out"),
+        ("infinite", "infinite numbers count as missing"),
+        ("words", "too many different words among the numbers; they count as missing"),
+        ("undated", "texts that are no dates count as missing"),
+    )
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[str]] = {}
+
+    def add(self, what: str, name: str) -> None:
+        self.names.setdefault(what, []).append(name)
+
+    def sentences(self, source: str) -> tuple[str, ...]:
+        return tuple(
+            f"{source}: {named(self.names[what])}: {text}." for what, text in self.texts if what in self.names
         )
-    if not declared and many and len(texts) > SURELY_NAMES:
-        counts = f"{len(texts)} different values in {len(codes)} rows"
-        raise InputError(f"{column} has {counts}, like an identifier; remove it (--ignore {name!r}).")
-    if len(texts) > MOST_CATEGORIES:
-        raise InputError(f"{column} has {len(texts)} different values; merge some, or --ignore {name!r}.")
-    return Categorical(name, tuple(texts))
 
 
-def _is_sentence(text: str) -> bool:
-    return len(text.split()) >= SENTENCE_WORDS or len(text) >= SENTENCE_LENGTH
+def named(names: Sequence[str]) -> str:
+    """`column 'a'`, or `columns 'a', 'b', …`."""
+    if len(names) == 1:
+        return f"column {names[0]!r}"
+    return f"columns {', '.join(map(repr, names[:MOST_NAMED]))}{', …' if len(names) > MOST_NAMED else ''}"
 
 
-def _refuse_spoilt_numbers(codes: npt.NDArray[np.int64], texts: list[str], column: str) -> None:
-    """Refuse a column of numbers that became text because of a few words or decimal commas."""
-    present = np.array(texts, dtype=object) != MISSING
-    nearly = ~np.isnan(_parsed([text.replace(",", ".") for text in texts]))
-    spoilt = present & np.isnan(_parsed(texts))
-    rows = np.bincount(codes, minlength=len(texts))
-    if spoilt.any() and rows[nearly].sum() >= 0.9 * rows[present].sum():
-        row = int(np.argmax(spoilt[codes]))
-        raise InputError(f"{column} holds numbers but '{texts[codes[row]]}' in row {row}; correct it.")
-
-
-def kind_of(values: "pd.Series[Any]", source: str) -> Literal["numbers", "names"]:
-    """Whether a column holds numbers or names; raises InputError for anything else."""
-    found = pd.api.types.infer_dtype(values, skipna=True)
-    if found in KINDS:
-        return KINDS[found]
-    remedy = "give numbers or text, or remove the column"
-    if found in DATES:
-        remedy = "replace dates and times by numbers, such as the year"
-    elif found == "bytes":
-        remedy = "save the text in UTF-8"
-    raise InputError(f"{source}: column '{values.name}' has type {found}; {remedy}.")
-
-
-def numbers(values: "pd.Series[Any]", source: str) -> npt.NDArray[np.float32]:
-    """[n] finite numbers, none missing. True is 1, and text counts where it spells a number."""
-    column = f"{source}: column '{values.name}'"
-    if kind_of(values, source) == "numbers" or pd.api.types.is_bool_dtype(values):
-        found = values.to_numpy(dtype=np.float64, na_value=np.nan)
+def _fit_column(values: "pd.Series[Any]", source: str, notes: _Notes) -> Column | None:
+    """The column, or None if it is to be left out."""
+    name, kind = str(values.name), kind_of_input(values, source)
+    column: Column | None
+    if kind == "names":
+        column = _fit_texts(name, values, source, notes)
+    elif kind == "dates":
+        column = _fit_dates(name, to_dates(values))
+    elif numbers_rows(values):
+        column = Identifier(name)
     else:
-        codes, texts = as_texts(values)
-        parsed = _parsed(texts)
-        row = first((np.isnan(parsed) & (np.array(texts, dtype=object) != MISSING))[codes])
-        if row is not None:
-            raise InputError(f"{column} holds '{texts[codes[row]]}' in row {row}; give a number.")
-        found = parsed[codes]
+        column = _fit_numbers(name, to_float32(values, source), notes)
+    if column is None:
+        notes.add("constant", name)
+    elif isinstance(column, Identifier):
+        notes.add("identifiers", name)
+    return column
+
+
+def _fit_numbers(name: str, found: npt.NDArray[np.float32], notes: _Notes) -> Numeric | None:
+    """None if constant."""
+    present = found[np.isfinite(found)]
+    if np.isinf(found).any():
+        notes.add("infinite", name)
+    if len(present) == len(found):
+        return None if (present == present[0]).all() else Numeric(name)
+    return Numeric(name, float(np.median(present))) if len(present) else None
+
+
+def _fit_dates(name: str, found: pd.DatetimeIndex) -> Date | None:
+    """None if constant."""
+    present = found[found.notna()].sort_values()
+    missing = len(present) < len(found)
+    if not len(present) or (present[0] == present[-1] and not missing):
+        return None
+    hour = bool((present != present.normalize()).any())
+    return Date(name, str(present[0]), str(present[len(present) // 2]), hour, missing)
+
+
+def _fit_texts(name: str, values: "pd.Series[Any]", source: str, notes: _Notes) -> Column | None:
+    """None if constant."""
+    codes, texts = as_texts(values)
+    if len(texts) == 1:
+        return None
+    if isinstance(values.dtype, pd.CategoricalDtype):  # the user says that these are names
+        if len(texts) > MOST_CATEGORIES and _are_sentences(texts):
+            raise _free_text(name, source)
+        return _fit_names(name, codes, texts, hashed=len(texts) > MOST_CATEGORIES)
+    rows = np.bincount(codes, minlength=len(texts))
+    present = np.array(texts, dtype=object) != MISSING
+    cells = int(rows[present].sum())
+    if rows[[bool(ISO_DATE.fullmatch(text)) for text in texts]].sum() >= MOST_DATES * cells:
+        dates = parse_dates(texts)
+        dated = np.asarray(dates.notna())
+        if rows[dated].sum() >= MOST_DATES * cells:
+            if not dated[present].all():
+                notes.add("undated", name)
+            return _fit_dates(name, dates[codes])
+    many = 2 * len(texts) > len(codes)
+    too_many = len(texts) > MOST_CATEGORIES or (many and len(texts) > SURELY_NAMES)
+    if len(texts) > MIXED:
+        share = SOME_NUMBERS if too_many else MOST_NUMBERS
+        column = _fit_mixture(name, codes, texts, share, source, notes)
+        if column is not None:
+            return column
+        if _are_sentences(texts) and (many or len(texts) > MOST_CATEGORIES):
+            raise _free_text(name, source)
+    distinct = int(present.sum())
+    numbered = len(codes) >= FEWEST_NUMBERED and distinct == len(codes)
+    if numbered or (distinct > SURELY_NAMES and distinct >= DISTINCT * cells):
+        return Identifier(name)
+    return _fit_names(name, codes, texts, hashed=too_many)
+
+
+def _fit_names(name: str, codes: npt.NDArray[np.int64], texts: list[str], *, hashed: bool) -> Categorical:
+    if not hashed:
+        return Categorical(name, tuple(texts))
+    rows = np.bincount(codes, minlength=len(texts))
+    if texts[0] == MISSING:
+        rows[0] = len(codes) + 1  # an empty text has no letters to hash, so it is a category in any case
+    frequent = np.argsort(-rows, kind="stable")[:FREQUENT]
+    return Categorical(name, tuple(sorted(texts[place] for place in frequent)), HASHED)
+
+
+def _fit_mixture(
+    name: str, codes: npt.NDArray[np.int64], texts: list[str], share: float, source: str, notes: _Notes
+) -> Numeric | None:
+    """A column of numbers among which there are words; None if fewer than this share are numbers."""
+    present = np.array(texts, dtype=object) != MISSING
+    parsed = parse_numbers(texts)
+    word = present & np.isnan(parsed)
+    rows = np.bincount(codes, minlength=len(texts))
+    with_commas = word & ~np.isnan(parse_numbers([text.replace(",", ".") for text in texts]))
+    numeric = rows[present & ~word].sum()
+    cells = rows[present].sum()
+    if not word.any() or numeric + rows[with_commas].sum() < share * cells:
+        return None
+    if with_commas.any():
+        row = int(np.argmax(with_commas[codes]))
+        problem = f"column {name!r} holds numbers but '{texts[codes[row]]}' in row {row}"
+        raise InputError(f"{source}: {problem}; write decimal points instead of commas.")
+    words = tuple(text for text, is_word in zip(texts, word, strict=True) if is_word)
+    if len(words) > MIXED:
+        notes.add("words", name)
+        words = ()
     with np.errstate(over="ignore"):
-        narrow = found.astype(np.float32)
-    row = first(~np.isfinite(narrow))
-    if row is not None:
-        cell = "has no number" if np.isnan(found[row]) else f"is {found[row]:g}, too large for float32,"
-        raise InputError(f"{column} {cell} in row {row}; correct it or remove that row.")
-    return narrow
+        found = parsed[codes].astype(np.float32)
+    column = _fit_numbers(name, found, notes)
+    return None if column is None else replace(column, words=words)
 
 
-def _parsed(texts: list[str]) -> npt.NDArray[np.float64]:
-    """The numbers that the texts spell, NaN if none."""
-    return np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), np.float64)
+def _are_sentences(texts: list[str]) -> bool:
+    long = sum(len(text.split()) >= SENTENCE_WORDS or len(text) >= SENTENCE_LENGTH for text in texts)
+    return 2 * long > len(texts)
 
 
-def as_texts(values: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
-    """(codes [n], the sorted distinct texts that they number); an empty cell is the text ''."""
-    codes, distinct = pd.factorize(values)
-    texts = [*map(_text, distinct), MISSING]  # an empty cell has the code −1, which picks the last
-    found = sorted({texts[code] for code in np.unique(codes)})
-    place = {text: number for number, text in enumerate(found)}
-    return np.array([place.get(text, -1) for text in texts], np.int64)[codes], found
+def _free_text(name: str, source: str) -> InputError:
+    return InputError(
+        f"{source}: column {name!r} holds free text; embed it, for instance with sentence-transformers, and "
+        f"save the vectors as X and the labels as y with numpy.savez, or remove it (--ignore {name!r})."
+    )
 
 
-def _text(value: Any) -> str:
-    """1.0 is '1', because an empty cell turns a column of whole numbers into floats."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
+def numbers_rows(values: "pd.Series[Any]") -> bool:
+    """Whether a column of numbers holds whole numbers in sequence, different in all rows."""
+    rows = len(values)
+    if rows < FEWEST_NUMBERED or not values.is_unique:
+        return False
+    plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu"
+    found = values.to_numpy() if plain else values.to_numpy(np.float64, na_value=np.nan)
+    low, high = float(found.min()), float(found.max())
+    if not high - low >= rows - 1 or not np.array_equal(found, np.floor(found)):
+        return False
+    if (found[1:] > found[:-1]).all() or (found[1:] < found[:-1]).all():
+        return True
+    return high - low < GAPS * rows

@@ -11,7 +11,6 @@ import pandas as pd
 
 from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
-from noiselimit.data.tables import MISSING, Numeric
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
@@ -181,21 +180,17 @@ def _first_columns(data: DataSet, row: int) -> list[tuple[str, str]]:
 
 
 def _cells(data: DataSet, row: int) -> Iterator[tuple[str, str]]:
-    """A categorical column is several features; the one that is 1 names the value."""
+    """Name and value of each column."""
     values = data.examples.inputs[row]
     if data.table is None:
         yield from ((f"value {place}", f"{value:.5g}") for place, value in enumerate(values))
         return
     start = 0
     for column in data.table.columns:
-        if isinstance(column, Numeric):
-            yield column.name, f"{values[start]:.5g}"
-            start += 1
-        else:
-            end = start + len(column.categories)
-            held = [name for name, there in zip(column.categories, values[start:end], strict=True) if there]
-            yield column.name, "missing" if held == [MISSING] else ", ".join(held) or "–"
-            start = end
+        end = start + column.width
+        own = data.examples.identifiers.get(column.name)
+        yield column.name, column.show(values[start:end]) if own is None else str(own[row])
+        start = end
 
 
 def run_facts(runs: Sequence[Run]) -> dict[str, str]:

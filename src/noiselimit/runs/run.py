@@ -46,6 +46,10 @@ class DataInfo:
     resize: int | None = None
     """Side to which picture files were scaled before cropping."""
 
+    def __post_init__(self) -> None:
+        if self.table is not None and len(self.mean) == self.table.features:
+            object.__setattr__(self, "table", self.table.with_means(self.mean))
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; 'table', 'notes' and 'resize' only if set."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
