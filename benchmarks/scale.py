@@ -1,4 +1,4 @@
-"""Seconds and memory of a whole audit of many rows, and of many classes."""
+"""Seconds and memory of a whole audit of many rows, of many classes, and of a messy table."""
 
 import os
 import resource
@@ -35,12 +35,64 @@ class Clouds:
     ending: str
 
 
-FULL = (Clouds(1_000_000, 50, 10, 0.5, ".parquet"), Clouds(100_000, 50, 1000, 1.0, ".npz"))
+@dataclass(frozen=True)
+class Messy:
+    """Identifiers, dates, missing cells, words among numbers and many cities; 5 % of the labels are wrong."""
+
+    rows: int
+    cities: int
+    ending: str = ".csv"
+
+
+FULL = (
+    Clouds(1_000_000, 50, 10, 0.5, ".parquet"),
+    Clouds(100_000, 50, 1000, 1.0, ".npz"),
+    Messy(100_000, 10_000),
+)
 QUICK = (Clouds(2_000, 5, 3, 0.5, ".parquet"),)
 
 
-def make_file(clouds: Clouds, path: Path) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def make_messy(messy: Messy) -> tuple[pd.DataFrame, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """(the table, which of its labels are wrong [rows])."""
+    generator, rows = np.random.default_rng(0), messy.rows
+    levels = np.array(["bronze", "silver", "gold", "platinum"])
+    right = generator.integers(0, len(levels), rows)
+
+    def some(share: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        return generator.random(rows) < share
+
+    def dates(first: str, seconds: Any) -> "pd.Series[Any]":
+        return pd.Series(pd.Timestamp(first) + pd.to_timedelta(seconds, "s"))
+
+    frame = pd.DataFrame({"customer": [generator.bytes(8).hex() for _ in range(rows)]})
+    frame["order"] = np.arange(rows) + 100_000
+    centres = generator.normal(size=(len(levels), 12))
+    for place in range(12):
+        values = pd.Series(generator.normal(size=rows) + centres[right, place]).round(4)
+        frame[f"x{place}"] = values.mask(some(0.3)) if place % 3 == 0 else values
+    frame["signup"] = dates("2019-01-01", 86_400 * (generator.integers(0, 700, rows) + 60 * right))
+    frame["seen"] = dates("2021-01-01", generator.integers(0, 365 * 86_400, rows)).mask(some(0.3))
+    syllables = generator.choice(
+        [first + second for first in "bdklmnrst" for second in "aeiou"], (messy.cities, 4)
+    )
+    cities = np.array(["".join(parts).title() for parts in syllables])
+    size = (messy.cities * generator.random(rows) ** 3).astype(int)  # few large cities and many small ones
+    frame["city"] = cities[(size - size % len(levels) + right) % messy.cities]
+    frame["member"] = some(0.3) & (right > 0)
+    frame["country"] = "NL"
+    income = (10 * generator.normal(size=rows) + 5 * right).round(2).astype(str)
+    frame["income"] = pd.Series(income, dtype=object).mask(some(0.03), "unknown").mask(some(0.2))
+    wrong = some(0.05)
+    frame["label"] = levels[(right + wrong * generator.integers(1, len(levels), rows)) % len(levels)]
+    return frame, wrong
+
+
+def make_file(clouds: Clouds | Messy, path: Path) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Write the data; [rows] which labels are wrong, which is not in the file."""
+    if isinstance(clouds, Messy):
+        frame, messed = make_messy(clouds)
+        frame.to_csv(path, index=False)
+        return messed
     generator = np.random.default_rng(0)
     right = generator.integers(0, clouds.classes, clouds.rows)
     centres = generator.normal(size=(clouds.classes, clouds.features)) * clouds.spread
@@ -57,7 +109,7 @@ def make_file(clouds: Clouds, path: Path) -> np.ndarray[Any, np.dtype[np.bool_]]
     return np.asarray(wrong)
 
 
-def measure(clouds: Clouds, threads: int) -> dict[str, Any]:
+def measure(clouds: Clouds | Messy, threads: int) -> dict[str, Any]:
     """One audit with its defaults, in a process whose time and peak memory the system reports."""
     with tempfile.TemporaryDirectory() as folder:
         data, out = Path(folder, f"data{clouds.ending}"), Path(folder, "audit")
@@ -91,7 +143,7 @@ def main(
     threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: shows that it works.")] = False,
 ) -> None:
-    """Measure the time and memory of audits of a million rows and of a thousand classes, on a CPU."""
+    """Measure time and memory of audits of a million rows, a thousand classes and a messy table, on a CPU."""
     threads = threads or available_cores()
     rows = [measure(clouds, threads) for clouds in (QUICK if quick else FULL)]
     write_json(out, {**environment(torch.device("cpu")), "threads": threads, "rows": rows})

@@ -148,6 +148,21 @@ def test_pickles_clones_and_repeats(blobs: DataSet) -> None:
     assert np.abs(other.predict_proba(frame) - expected).max() > 1e-3
 
 
+def test_a_table_of_mixed_columns(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    frame = pd.DataFrame(inputs, columns=list("abcde"), index=np.arange(len(labels))[::-1])
+    frame = frame.assign(key=np.arange(len(labels)), town=np.resize(["Rome", "Oslo", ""], len(labels)))
+    frame.iloc[:9, 0] = np.nan
+    fitted = quick(epochs=20).fit(frame, labels)
+    assert fitted.label_issues_.index.equals(frame.index)
+    assert list(fitted.feature_names_in_) == list(frame.columns)
+    assert fitted.score(frame, labels) > 0.8
+    new = frame[["town", "e", "d", "c", "b", "a"]][:4].assign(town="Bern", b=None)
+    assert np.isfinite(fitted.predict_proba(new)).all()
+    with pytest.raises(InputError, match="DataFrame"):
+        fitted.predict(inputs)
+
+
 def test_cores_do_not_change_the_result(blobs: DataSet) -> None:
     inputs, labels = arrays(blobs)
     alone, shared = (quick(beta="auto", epochs=2, n_jobs=jobs).fit(inputs, labels) for jobs in (None, 2))

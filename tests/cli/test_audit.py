@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from benchmarks.scale import Messy, make_messy
 from noiselimit import UniformNoise, load_data
 from noiselimit.audit.fit import AuditFit, fit
 from noiselimit.audit.issues import Audit, audit_probabilities
@@ -288,6 +289,20 @@ def test_a_column_of_clean_labels_measures_the_audit(command, trained, table) ->
     options = ("--label", "kind", "--clean-label", "truth", "--json")
     found = json.loads(command("audit", "known.csv", *options, *QUICK).out)
     assert found["known"] == {"wrong": 12, "found": 12, "gap_auc": 1.0}
+
+
+def test_most_wrong_labels_of_a_messy_table_are_found(command) -> None:
+    frame, wrong = make_messy(Messy(1200, 300))
+    frame.to_csv("messy.csv", index=False)
+    answer = command("audit", "messy.csv", "--json", *QUICK[:-2])
+    assert answer.code == 0
+    assert "'customer', 'order'" in answer.err
+    assert "'country'" in answer.err
+    issues = pd.read_parquet("audit-messy/label_issues.parquet")
+    assert issues["id_customer"].tolist() == frame["customer"].tolist()
+    assert issues["id_order"].tolist() == frame["order"].tolist()
+    flagged = issues["is_label_issue"].to_numpy(bool)
+    assert (flagged & wrong).sum() > 0.7 * wrong.sum()
 
 
 def test_an_audit_that_learned_nothing_warns_and_writes_no_copy(command, tmp_path) -> None:

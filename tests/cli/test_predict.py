@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from benchmarks.scale import Messy, make_messy
 from noiselimit import load_data, load_run
 from noiselimit.data.reading import Reading
 
@@ -27,7 +28,7 @@ def test_predictions_are_those_of_the_run(command, one_run, tmp_path, write_tabl
 
 
 def test_a_table_from_training_to_new_rows(command, tmp_path):
-    lines = [f"{number},{'rot' if number % 2 else 'grün'},{number % 2 + 1}" for number in range(40)]
+    lines = [f"{number % 9},{'rot' if number % 2 else 'grün'},{number % 2 + 1}" for number in range(40)]
     (tmp_path / "old.csv").write_text("\n".join(["size,colour,class", *lines]), "utf-8")
     (tmp_path / "new.csv").write_text("colour;size\nrot;3\ngrün;4\nlila;5\n", "utf-8")
     options = ["--label", "class", "--method", "ce", "--epochs", "2", "--quiet"]
@@ -36,6 +37,23 @@ def test_a_table_from_training_to_new_rows(command, tmp_path):
     assert command("predict", run, "new.csv").code == 0
     assert len(pd.read_csv("predictions.csv")) == 3
     assert set(pd.read_csv("predictions.csv")["predicted_class"]) <= {1, 2}
+
+
+def test_new_rows_of_a_messy_table(command, tmp_path):
+    frame, _ = make_messy(Messy(400, 200))
+    frame.to_csv("old.csv", index=False)
+    assert command("train", "--data", "old.csv", "--method", "ce", "--epochs", "2", "--quiet").code == 0
+    run = next((tmp_path / "runs").glob("ce*"))
+    new = frame.drop(columns=["label", "country"])[:6].astype(object)
+    new.iloc[0, 2:] = None  # everything is missing, also where nothing was in training
+    new.loc[1, ["signup", "seen", "city", "member", "income"]] = ["soon", "2030-01-01", "Ω", "maybe", "none"]
+    new.to_csv("new.csv", index=False)
+    assert command("predict", run, "new.csv").code == 0
+    found = pd.read_csv("predictions.csv")
+    assert found["id_customer"].tolist() == new["customer"].tolist()
+    assert found["probability"].notna().all()
+    same = load_run(run).predict_proba(new.drop(columns="order"))
+    np.testing.assert_allclose(found["probability"], same.max(1), rtol=1e-6)
 
 
 @pytest.fixture

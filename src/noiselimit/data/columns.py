@@ -4,9 +4,11 @@ Each kind is a class with `width`, `is_numeric`, `encode`, `show` and `to_json`.
 JSON, so that a run folder holds nothing that could be executed.
 """
 
+import datetime
 import math
 import re
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,6 +32,8 @@ KINDS: dict[str, Literal["numbers", "names"]] = {  # by what pandas finds in a c
 }
 DATES = {"date", "datetime", "datetime64"}
 MIXTURES = {"mixed", "mixed-integer"}
+SCALARS = (str, Number, np.generic, datetime.date)
+"""What a mixed column may hold besides empty cells."""
 ISO_DATE = re.compile(r"\d{4}[-/]\d{2}[-/]\d{2}(?:[T ].*)?")
 LETTERS = (2, 4)  # lengths of the character n-grams that are hashed
 
@@ -286,9 +290,7 @@ def kind_of_input(values: "pd.Series[Any]", source: str) -> Literal["numbers", "
     found = pd.api.types.infer_dtype(values, skipna=True)
     if found in DATES:
         return "dates"
-    if found in MIXTURES and all(
-        isinstance(value, str | int | float) or pd.isna(value) is True for value in values
-    ):
+    if found in MIXTURES and all(isinstance(value, SCALARS) or pd.isna(value) is True for value in values):
         return "names"
     if found in KINDS:
         return KINDS[found]
@@ -304,9 +306,8 @@ def _unusable(values: "pd.Series[Any]", found: str, source: str) -> InputError:
     elif found == "bytes":
         remedy = "save the text in UTF-8"
     elif found in MIXTURES:
-        example = next(
-            (type(value).__name__ for value in values if not isinstance(value, str | int | float)), ""
-        )
+        kinds = (type(value).__name__ for value in values if not isinstance(value, (*SCALARS, type(None))))
+        example = next(kinds, "")
         found = f"mixed ({example})" if example else found
     return InputError(f"{source}: column '{values.name}' has type {found}; {remedy}.")
 
