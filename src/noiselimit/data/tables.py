@@ -31,7 +31,7 @@ from noiselimit.data.columns import (
 from noiselimit.errors import InputError
 
 MOST_CATEGORIES = 1000  # each is a feature, so more would fill the memory with zeros
-FREQUENT, HASHED = 40, 32  # categories and hashed features of a column with more names than that
+FREQUENT, HASHED = 200, 32  # categories and hashed features of a column with more names than that
 SURELY_NAMES = 100  # with up to so many values, a column holds names even if each occurs only once or twice
 SENTENCE_WORDS, SENTENCE_LENGTH = 3, 60  # from so many words or characters on, a value is a sentence
 MIXED = 20  # up to so many values, a column may mix numbers and words, such as the sizes 38, 40, XL
