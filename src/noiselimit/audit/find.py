@@ -64,6 +64,8 @@ def find_label_issues(
         are None, with a `Notice` and no flags by default, if the model learned too little. Examples without
         a label get a prediction only.
     """
+    if isinstance(y, pd.DataFrame) and y.shape[1] == 1:
+        y = y.iloc[:, 0]
     _check_arguments(X, y, labels, pred_probs, trains=fast or plan is not None or seed is not None)
     rule = FlagRule(expect_noise, budget, min_quality)
     if X is None:

@@ -105,8 +105,6 @@ def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
     if labels is None:
         data = as_data_set(inputs)
         return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
-    if isinstance(labels, pd.DataFrame) and labels.shape[1] == 1:
-        labels = labels.iloc[:, 0]
     if isinstance(labels, pd.Series):
         column = labels.rename("y").reset_index(drop=True)
     else:
