@@ -230,7 +230,9 @@ def scale_table() -> str:
     """Time and memory of large audits."""
     rows = [
         [
-            f"{row['rows']:,} × {row['features']} numbers, {row['classes']:,} classes",
+            f"{row['rows']:,} rows of a messy table, {row['cities']:,} cities"
+            if "cities" in row
+            else f"{row['rows']:,} × {row['features']} numbers, {row['classes']:,} classes",
             f"{row['processor_seconds']:,.0f} s",
             f"{row['peak_memory_mib'] / 1024:.1f} GiB",
             f"{row['auroc']:.4f}",
