@@ -62,7 +62,7 @@ def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
     ours = {PARQUET, CSV, PRED_PROBS, REPORT}
     others = sorted(entry.name for entry in folder.iterdir() if entry.name not in ours or entry.is_dir())
     if others:  # --out . must not delete the user's files
-        raise InputError(f"{folder} is not an audit's folder, for it holds {others[0]}: name another folder.")
+        raise InputError(f"{folder} is not an audit's folder, because it holds {others[0]}: name another.")
     if not overwrite:
         raise InputError(f"{folder}: this folder exists; name another one or use --overwrite.")
 

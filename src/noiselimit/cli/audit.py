@@ -69,7 +69,7 @@ class Task:
     overwrite: bool = option(False, "Replace an older audit and an older cleaned copy.")
     features: str = option(
         "auto",
-        "Pretrained features of pictures: auto, none, efficientnet-lite0, timm:NAME, "
+        "Pretrained features of images: auto, none, efficientnet-lite0, timm:NAME, "
         "transformers:NAME_OR_PATH or package.module:function.",
         metavar="NAME",
     )

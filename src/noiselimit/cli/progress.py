@@ -28,7 +28,7 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], No
 @contextmanager
 def embedding_progress(quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Yield the function to pass to `embed_pictures` as `progress`."""
-    with _display(quiet, "embedding", "pictures") as show:
+    with _display(quiet, "embedding", "images") as show:
         yield show
 
 

@@ -34,7 +34,7 @@ def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSp
         architecture(bound, role).check(examples.input_shape, examples.classes)
     if bound.augmentation != "none" and len(examples.input_shape) != 3:
         raise InputError(
-            f"augmentation is {bound.augmentation!r}, but the inputs are not pictures: leave it out."
+            f"augmentation is {bound.augmentation!r}, but the inputs are not images: leave it out."
         )
     if bound.transition is not None:
         bound.transition.transition(examples.class_names)  # raises if it does not fit the classes
