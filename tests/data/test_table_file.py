@@ -211,7 +211,7 @@ def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
     ("content", "reading", "word"),
     [
         (ROWS, {"label": "colur"}, "--label: .*'colur'.*'colour'"),
-        ("a,b\n0,1\n1,1\n", {}, "--label: .*'label'.*a, b"),
+        ("a,b\n0,1\n1,1\n", {}, "'label'.*--label.*'a', 'b'"),
         ("label\n0\n1\n", {"clean_label": "c"}, "--clean-label: .*'c'"),
         (ROWS, {"weight": "label"}, "--label "),
         (ROWS, {"ignore": ["siz"]}, "--ignore: .*'siz'.*'size'"),

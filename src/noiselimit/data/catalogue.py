@@ -166,7 +166,7 @@ def _find_folder(
     """The folder with the files: NAME in the data folder, or the data folder itself."""
     parent = data_dir or os.environ.get(VARIABLE)
     if not parent:
-        hint = ", and add --download if need be" if entry.download else ""
+        hint = ", and add --download if the files are missing" if entry.download else ""
         raise InputError(f"{name}: the data folder is not known; set --data-dir or {VARIABLE}{hint}.")
     folders = (Path(parent) / name, Path(parent))
     folder = next((folder for folder in folders if entry.is_in(folder)), None)

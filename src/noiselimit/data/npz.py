@@ -97,7 +97,7 @@ def _require(archive: NpzFile, path: Path, *names: str) -> npt.NDArray[Any]:
     array = _find(archive, path, *names)
     if array is None:
         found = ", ".join(archive.files) or "nothing"
-        raise InputError(f"{path}: no array '{names[0]}' or '{names[-1]}' in {found}; rename one.")
+        raise InputError(f"{path}: no array '{names[0]}' or '{names[-1]}', only {found}; rename one.")
     return array
 
 

@@ -129,6 +129,11 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     inputs = [name for name in frame.columns if name not in roles.values()]
     named = [(option, name) for option, name in roles.items() if name is not None]
     named += [("ignore", name) for name in dict.fromkeys(reading.ignore)]
+    if frame.empty:
+        raise InputError(f"{path}: the table has no rows; add some.")
+    if reading.label is None and "label" not in frame.columns:
+        names = ", ".join(map(repr, inputs[:20]))
+        raise InputError(f"{path} has no column 'label': name the label column with --label ({names}).")
     for option, name in named:
         if name not in frame.columns:
             raise InputError(f"{path}: --{option}: {unknown('column', name, inputs)}")
@@ -200,7 +205,9 @@ def read_parquet(path: Path) -> pyarrow.Table:
 
 
 def _readable(path: Path) -> AbstractContextManager[None]:
-    wanted = "a Parquet file" if is_parquet(path) else "a UTF-8 table with as many cells in every line"
+    wanted = (
+        "a Parquet file" if is_parquet(path) else "UTF-8 text with the same number of cells in every line"
+    )
     return readable(path, f"give {wanted}")
 
 
