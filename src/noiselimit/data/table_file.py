@@ -133,7 +133,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         raise InputError(f"{path}: the table has no rows; add some.")
     if reading.label is None and "label" not in frame.columns:
         names = ", ".join(map(repr, inputs[:20]))
-        raise InputError(f"{path} has no column 'label': name the label column with --label ({names}).")
+        raise InputError(f"{path}: no column 'label'; name the label column with --label ({names}).")
     for option, name in named:
         if name not in frame.columns:
             raise InputError(f"{path}: --{option}: {unknown('column', name, inputs)}")
