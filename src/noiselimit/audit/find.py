@@ -125,5 +125,5 @@ def _plan(plan: AuditPlan | None, fast: bool, seed: Any) -> AuditPlan:
     if seed is None:
         return plan
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed is {seed!r}: give an integer ≥ 0.")
+        raise InputError(f"seed is {seed!r}: give a whole number ≥ 0.")
     return dataclasses.replace(plan, seeds=(int(seed),))

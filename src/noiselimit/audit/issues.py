@@ -65,7 +65,7 @@ class FlagRule:
             number("min_quality", self.min_quality, at_least=0.0, at_most=1.0)
         whole = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
         if self.budget is not None and not (whole and self.budget >= 0):
-            raise InputError(f"budget is {self.budget!r}: give an integer ≥ 0.")
+            raise InputError(f"budget is {self.budget!r}: give a whole number ≥ 0.")
 
     def __str__(self) -> str:
         """The option as typed, such as `--budget 20`; empty if none is set."""
