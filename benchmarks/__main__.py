@@ -19,7 +19,13 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "compare": compare_files,
     "figures": documents.main,
 }
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Measure speed, detection and scale, and fill in the pages in docs/benchmarks.",
+)
 for name, function in COMMANDS.items():
     app.command(name)(function)
 

@@ -21,14 +21,20 @@ PATHS = {
 
 
 def precision(
-    out: Annotated[Path, typer.Option(help="JSON file to write.")] = RESULTS / "precision.json",
-    data: Annotated[str, typer.Option(help="Data set.")] = "mnist",
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many.", min=2)] = 12,
-    epochs: Annotated[int, typer.Option(help="Of each run.", min=1)] = 30,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = RESULTS
+    / "precision.json",
+    data: Annotated[str, typer.Option(metavar="NAME", help="Name of the data set.")] = "mnist",
+    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of data sets.")] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Number of seeds.", min=2)] = 12,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Epochs of each run.", min=1)] = 30,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
+    ] = "auto",
 ) -> None:
-    """Compare the results of the fast path with those of plain float32 training, 80 % of the labels wrong."""
+    """Compare the fast path of a GPU with plain float32.
+
+    80 % of the labels are wrong.
+    """
     where, examples, rows = find_device(device), load_data(data, data_dir), []
     settings: list[dict[str, Any]] = [
         {"method": "ce"},
@@ -48,11 +54,16 @@ def precision(
 
 
 def methods(
-    out: Annotated[Path, typer.Option(help="JSON file to write.")] = RESULTS / "methods.json",
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = RESULTS / "methods.json",
+    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of data sets.")] = None,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
+    ] = "auto",
 ) -> None:
-    """Train every method on MNIST, half of the labels wrong, with the settings in results/methods.json."""
+    """Train every method on MNIST with noise.
+
+    Half of the labels are wrong; the settings are those in results/methods.json.
+    """
     content = json.loads((RESULTS / "methods.json").read_text("utf-8"))
     settings = {run["method"]: run["setting"] for run in content["runs"]}
     specs = [

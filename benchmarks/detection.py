@@ -74,6 +74,15 @@ TRAININGS: dict[str, Callable[[DataSet, int, Setting], Found]] = {
     "fast": partial(audit_with, FAST),
 }
 
+ACTIVITIES = {
+    "folds": "cross-validation, for cleanlab",
+    "plain": "plain training, for the loss",
+    "margins": "training for AUM",
+    "default": "noiselimit audit",
+    "fast": "noiselimit audit --fast",
+}
+"""Training → what the progress calls it."""
+
 
 def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) -> Row:
     """The figures of a method from what its trainings found."""
@@ -113,7 +122,7 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
     took: dict[str, Row] = {}
     failures: dict[str, str] = {}
     for name, training in TRAININGS.items():
-        title = f"{problem.data}, {problem.noise}, seed {problem.seed}, {name}"
+        title = f"{problem.data}, {problem.noise}, seed {problem.seed}: {ACTIVITIES[name]}"
         print(f"detection: {title}", file=sys.stderr, flush=True)
         reset_memory(device)
         started, computed = time.perf_counter(), time.process_time()
@@ -190,23 +199,52 @@ def compare_tools(problems: list[Problem], setting: Setting, out: Path, *, quick
 
 def main(
     data: Annotated[
-        str, typer.Option(help="Data sets in memory; also breast_cancer, wine, overlapping, clouds, shapes.")
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Data sets that fit into memory; also breast_cancer, wine, overlapping, clouds and shapes.",
+        ),
     ] = "digits,mnist",
     noise: Annotated[
-        str | None, typer.Option(help="As in training, or next:P. Default: by the data.")
+        str | None,
+        typer.Option(
+            metavar="NOISE,...",
+            help="Noises as in noiselimit train, or next:P. Default: those usual for the data.",
+        ),
     ] = None,
-    seed: Annotated[str, typer.Option(help="One row for each.")] = "0,1,2",
-    examples: Annotated[int | None, typer.Option(help="Use so many. Default: all; 10000 of mnist.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Default: those of an audit of the data.")] = None,
-    network: Annotated[str, typer.Option(help="For every tool.")] = "auto",
-    features: Annotated[str, typer.Option(help="Of pictures, for every tool; as in an audit.")] = "none",
-    data_dir: Annotated[str | None, typer.Option(help="Folder of data sets such as mnist.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="On a CPU. Default: all cores.")] = None,
-    out: Annotated[Path, typer.Option(help="JSON file; rows it has are kept.")] = Path("detection.json"),
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: shows that it works.")] = False,
+    seed: Annotated[
+        str, typer.Option(metavar="N,...", help="Seeds; each gives one row of results.")
+    ] = "0,1,2",
+    examples: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of examples to use. Default: all; 10000 of mnist.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", help="Epochs of each training. Default: as in an audit.")
+    ] = None,
+    network: Annotated[str, typer.Option(metavar="NAME", help="Network that every tool trains.")] = "auto",
+    features: Annotated[
+        str, typer.Option(metavar="NAME", help="Features of images, for every tool; as in an audit.")
+    ] = "none",
+    data_dir: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Folder of data sets such as mnist.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
+    ] = "auto",
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write; its rows are kept.")] = Path(
+        "detection.json"
+    ),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")
+    ] = False,
 ) -> None:
-    """Compare how well tools find wrong labels. The clean labels are known; no tool sees them."""
+    """Compare how well tools find wrong labels.
+
+    The clean labels are known, but no tool sees them.
+    """
     if not all(each.isdecimal() for each in seed.split(",")):
         raise InputError(f"seed is '{seed}': give whole numbers ≥ 0, separated by commas.")
     noises = noise.split(",") if noise else None

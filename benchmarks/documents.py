@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from benchmarks.results import RESULTS, ROOT, detection_table, read_results
+from benchmarks.results import RESULTS, ROOT, TITLES, detection_table, read_results
 from noiselimit.files import make_folder
 from noiselimit.report.charts import Line, line_chart
 from paper.drawing import draw_fano
@@ -30,16 +30,7 @@ HEAD = {
     "CIFAR-10, 40 %": ("cifar10", "uniform:0.4/40000"),
     "CIFAR-10, 40 % pair": ("cifar10", "pair:0.4/40000"),
 }
-PEERS = {
-    "cleanlab-self-confidence-last": "cleanlab",
-    "cleanlab-normalized-margin-last": "cleanlab, margin",
-    "cleanlab-self-confidence-stopped": "cleanlab, stopped",
-    "cleanlab-normalized-margin-stopped": "cleanlab, margin, stopped",
-    "aum-last": "AUM",
-    "aum-stopped": "AUM, stopped",
-    "ce-loss-last": "CE loss",
-    "ce-loss-stopped": "CE loss, stopped",
-}
+PEERS = {name: title for name, title in TITLES.items() if not name.startswith(("ours", "folds"))}
 WORK = {
     "mnist-cohort": "MNIST CNN, LIMIT-L, cohort",
     "mnist-one": "MNIST CNN, LIMIT-L, one run",
@@ -303,9 +294,14 @@ def filled(page: str) -> str:
 
 
 def main(
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if pages differ.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if a page would change.")
+    ] = False,
 ) -> None:
-    """Draw every figure and fill in every table that the documents show, from the files in results/."""
+    """Redraw the figures and tables of the documents.
+
+    They follow from the files in results/.
+    """
     make_folder(DOCS / "benchmarks")
     differ = []
     for page in sorted((DOCS / "benchmarks").glob("*.md")):
@@ -318,8 +314,8 @@ def main(
         raise typer.Exit(1)
     if not check:
         save_cells()
-        for path, picture in figures().items():
-            path.write_text(picture, "utf-8")
+        for path, image in figures().items():
+            path.write_text(image, "utf-8")
         for figure in FIGURES.values():
             if figure.name != "fano":
                 draw(figure, RESULTS / "reproduce")

@@ -45,7 +45,7 @@ class Setting:
     device: str = "auto"
     threads: int | None = None
     features: str = "none"
-    """Features of pictures that all tools train on; see `PictureFeatures`."""
+    """Features of images that all tools train on; see `PictureFeatures`."""
 
     def plan(self, plan: AuditPlan, seed: int) -> AuditPlan:
         """An audit of ours in this setting."""

@@ -46,7 +46,7 @@ def clouds(seed: int) -> DataSet:
 
 
 def shapes(seed: int) -> DataSet:
-    """600 pictures [3, 24, 20] of a disc, a square or a cross. Place, size, colours and noise are random."""
+    """600 images [3, 24, 20] of a disc, a square or a cross. Place, size, colours and noise are random."""
     count, height, width = 600, 24, 20
     labels = (_uniform(seed, 0, count) * len(SHAPES)).astype(np.int64)
     radius = height * (0.18 + 0.1 * _uniform(seed, 1, count)[:, np.newaxis, np.newaxis])
@@ -60,8 +60,8 @@ def shapes(seed: int) -> DataSet:
     dark, bright = _uniform(seed, 3, 2, count, 3, 1, 1) * 0.5 + [[[[[0.0]]]], [[[[0.5]]]]]
     colours = np.where(inside[:, np.newaxis], bright, dark)
     noise = _uniform(seed, 4, count, 3, height, width) - 0.5
-    pictures = np.clip(255 * (0.1 + 0.8 * colours + 0.4 * noise), 0, 255).astype(np.uint8)
-    return DataSet("shapes", make_examples(pictures, labels, class_names=SHAPES, source="shapes"))
+    images = np.clip(255 * (0.1 + 0.8 * colours + 0.4 * noise), 0, 255).astype(np.uint8)
+    return DataSet("shapes", make_examples(images, labels, class_names=SHAPES, source="shapes"))
 
 
 def from_sklearn(name: str, seed: int) -> DataSet:

@@ -45,6 +45,20 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 """Method of detection → the trainings it needs. `folds-averaged` is no tool: it is our score on
 cross-validated probabilities, to show what LIMIT adds."""
+TITLES = {
+    "cleanlab-self-confidence-last": "cleanlab",
+    "cleanlab-normalized-margin-last": "cleanlab, margin",
+    "cleanlab-self-confidence-stopped": "cleanlab, stopped",
+    "cleanlab-normalized-margin-stopped": "cleanlab, margin, stopped",
+    "aum-last": "AUM",
+    "aum-stopped": "AUM, stopped",
+    "ce-loss-last": "CE loss",
+    "ce-loss-stopped": "CE loss, stopped",
+    "folds-averaged": "gap, cross-validated",
+    "ours-default": "noiselimit audit",
+    "ours-fast": "noiselimit audit --fast",
+}
+"""Method of detection → its name in tables."""
 SPEED_COLUMNS = ("name", "k", "n", "seconds", "ratio", "share_of_tflop", "share_of_gb", "peak_memory", "aim")
 
 
@@ -60,11 +74,10 @@ def read_results(path: Path) -> Content:
         content = json.loads(path.read_text("utf-8"))
         if content["kind"] not in (SPEED, DETECTION):
             raise KeyError(content["kind"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise InputError(
-            f"{path} is not a results file ({reason}): name a file of 'speed' or 'detection'."
-        ) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check the path.") from None
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{path} is not a results file: name one that speed or detection wrote.") from None
     return dict(content)
 
 
@@ -97,15 +110,22 @@ def print_results(content: Content) -> None:
     if content["kind"] == SPEED:
         print(speed_table(content).to_string(index=False, na_rep="–", float_format="{:.4g}".format))
         notes = [
-            (entry.get("row") or f"sweep {entry['sweep']}", entry.get("failure") or entry.get("notices"))
+            (
+                entry.get("row") or f"sweep {entry['sweep']}",
+                entry.get("failure") or "; ".join(entry.get("notices", ())),
+            )
             for entry in [*content["rows"], *content["points"]]
         ]
     else:
         names = ["auroc", "auprc", "f1", "noise_rate_error", "flagged", "seconds"]
         table = detection_table(content).reindex(columns=["data", "noise", "n", "method", *names])
+        table["method"] = table["method"].map(TITLES)
         means = table.groupby(["data", "noise", "n", "method"], sort=False).mean()
         print(means.to_string(na_rep="–", float_format="{:.4f}".format))
-        notes = [(row["problem"], row["failures"]) for row in content["rows"]]
+        notes = [
+            (", ".join(map(str, row["problem"].values())), "; ".join(map(": ".join, row["failures"].items())))
+            for row in content["rows"]
+        ]
     for name, note in notes:
         if note:
             print(f"{name}: {note}")
@@ -131,8 +151,8 @@ def compare(first: Content, second: Content) -> pd.DataFrame:
 
 
 def compare_files(
-    a: Annotated[Path, typer.Argument(help="A file of speed or detection.")],
-    b: Annotated[Path | None, typer.Argument(help="A second one; without it, A is printed.")] = None,
+    a: Annotated[Path, typer.Argument(metavar="FILE", help="File that speed or detection wrote.")],
+    b: Annotated[Path | None, typer.Argument(metavar="OTHER", help="File to compare it with.")] = None,
 ) -> None:
     """Print a results file, or compare two."""
     first = read_results(a)

@@ -139,11 +139,19 @@ def measure(clouds: Clouds | Messy, threads: int) -> dict[str, Any]:
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="JSON file to write.")] = RESULTS / "audit-scale.json",
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: shows that it works.")] = False,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = RESULTS
+    / "audit-scale.json",
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")
+    ] = False,
 ) -> None:
-    """Measure time and memory of audits of a million rows, a thousand classes and a messy table, on a CPU."""
+    """Measure time and memory of large audits.
+
+    One has a million rows, one a thousand classes, one is of a messy table. They run on the CPU.
+    """
     threads = threads or available_cores()
     rows = [measure(clouds, threads) for clouds in (QUICK if quick else FULL)]
     write_json(out, {**environment(torch.device("cpu")), "threads": threads, "rows": rows})

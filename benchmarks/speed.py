@@ -85,7 +85,7 @@ class Sizes:
     """How much is measured."""
 
     examples: dict[str, int]
-    """Examples of a data set, a fifth of which validate, and of each test part."""
+    """Examples of a data set, a fifth of them to validate, and of each test part; real digits if missing."""
     epochs: dict[str, int]
     """Epochs that count, after `warm_up` epochs that compile, capture graphs and fill caches."""
     cohorts: tuple[int, ...]
@@ -107,19 +107,19 @@ FULL = Sizes(
     repeats=5,
 )
 QUICK = Sizes(
-    {"mnist": 6_400, "cifar10": 3_200, "test": 1_000},
-    {"mnist": 3, "cifar10": 2, "digits": 2},
+    {"mnist": 6_400, "cifar10": 3_200, "digits": 80, "test": 50},
+    {"mnist": 3, "cifar10": 2, "digits": 1},
     cohorts=(8, 32),
     sweep_k=(1, 4, 16),
     sweep_n=(1_000, 4_000),
     warm_up=1,
-    repeats=2,
+    repeats=1,
 )
 
 
 @cache
 def random_data(name: str, examples: int, test_examples: int) -> DataSet:
-    """Random pictures in the shape of a data set, with a test part."""
+    """Random images in the shape of a data set, with a test part."""
     generator = np.random.default_rng(0)
     train_part, test_part = (
         make_examples(
@@ -154,7 +154,7 @@ class Bench:
     ) -> Entry:
         """Train the runs from `first` to `runs` as one cohort; an entry of the results file."""
         examples, warm_up = self.sizes.examples, self.sizes.warm_up
-        is_real = work.data == "digits"
+        is_real = work.data not in examples
         data = digits() if is_real else random_data(work.data, examples[work.data], examples["test"])
         epochs = warm_up + self.sizes.epochs[work.data]
         settings = {"epochs": epochs, "patience": epochs, "train_size": train_size}
@@ -317,6 +317,14 @@ def measurements(
     return found
 
 
+def describe(name: Entry) -> str:
+    """What a measurement is called in the progress."""
+    if "row" in name:
+        return f"measuring {name['row']}"
+    examples = "" if name["n"] is None else f" on {name['n']:,} examples"
+    return f"measuring a cohort of {name['k']} runs{examples}"
+
+
 def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path) -> Content:
     """Measure everything asked for. The file is rewritten after every measurement.
 
@@ -329,7 +337,7 @@ def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path) -> 
     ceilings = measure_ceilings(bench.device) if device == "cuda" else None
     content |= {"finished": False, "ceilings": ceilings, "rows": [], "points": []}
     for name, measurement in measurements(rows, sweep, bench):
-        print(f"speed: {name}", file=sys.stderr, flush=True)
+        print(f"speed: {describe(name)}", file=sys.stderr, flush=True)
         try:
             entry = {**name, **measurement()}
         except RuntimeError as error:  # out of memory, a kernel that does not compile, a loss that is NaN
@@ -347,18 +355,38 @@ def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path) -> 
 
 
 def main(
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
+    ] = "auto",
     rows: Annotated[
-        str | None, typer.Option(help=f"Some of {', '.join(ROWS)}; or none. Default: by the device.")
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help=f"Rows to measure, of {', '.join(ROWS)}; or none. Default: those for the device.",
+        ),
     ] = None,
-    sweep: Annotated[str | None, typer.Option(help="Also measure how cost grows: k, n or all.")] = None,
-    out: Annotated[Path, typer.Option(help="JSON file to write.")] = Path("bench.json"),
-    precision: Annotated[str, typer.Option(help="Of activations: auto, float32 or bfloat16.")] = "auto",
-    kernels: Annotated[str, typer.Option(help="Our own GPU kernels: auto, on or off.")] = "auto",
-    graphs: Annotated[str, typer.Option(help="CUDA graphs: auto, on or off.")] = "auto",
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: shows that it works.")] = False,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Also measure how the time grows with runs (k), examples (n) or all."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = Path("bench.json"),
+    precision: Annotated[
+        str, typer.Option(metavar="NAME", help="Precision of activations: auto, float32 or bfloat16.")
+    ] = "auto",
+    kernels: Annotated[
+        str, typer.Option(metavar="NAME", help="Use our own GPU kernels: auto, on or off.")
+    ] = "auto",
+    graphs: Annotated[str, typer.Option(metavar="NAME", help="Use CUDA graphs: auto, on or off.")] = "auto",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")
+    ] = False,
 ) -> None:
-    """Measure how fast this machine trains, and how close that is to what a GPU allows."""
+    """Measure how fast this machine trains.
+
+    On a GPU, also measure how close that is to what the hardware allows.
+    """
     where = find_device(device)
     find_backend(kernels, graphs, where)  # raises if they are not available
     MNIST.specs(1, precision=precision)  # raises if there is no such precision

@@ -26,13 +26,26 @@ from paper.tables import TABLES
 
 INTERRUPTED = 130
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Reproduce the paper's tables and figures: train their runs, then print or draw them.",
+)
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder of results. [default: results/reproduce; runs/reproduce-quick with --quick]"),
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder of results. [default: results/reproduce; runs/reproduce-quick with --quick]",
+    ),
 ]
-Seeds = Annotated[str | None, typer.Option(metavar="N,...", help="Splits. [default: as many as the paper]")]
-Quick = Annotated[bool, typer.Option("--quick", help="Small data and few epochs: minutes on a CPU.")]
+Seeds = Annotated[
+    str | None, typer.Option(metavar="N,...", help="Seeds of the runs. [default: as many as in the paper]")
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Use little data and few epochs; takes minutes on a CPU.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -59,32 +72,62 @@ def list_(seeds: Seeds = None, out: Out = None, quick: Quick = False, as_json: J
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(help="A table or a figure; see 'list'.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A table or figure; 'list' prints their names.")
+    ],
     seeds: Seeds = None,
-    methods: Annotated[str | None, typer.Option(metavar="NAME,...", help="Methods of the table.")] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Train only these methods of the table.")
+    ] = None,
     cells: Annotated[
-        str | None, typer.Option(metavar="CELL,...", help="Such as uniform:0.8/10000, pair:0.4 or uniform.")
+        str | None,
+        typer.Option(
+            metavar="CELL,...",
+            help="Train only these cells, such as uniform:0.8/10000, pair:0.4 or uniform.",
+        ),
     ] = None,
     values: Annotated[
-        str | None, typer.Option(metavar="VALUE,...", help="Of the grids, such as beta=10,beta=30.")
+        str | None,
+        typer.Option(
+            metavar="VALUE,...",
+            help="Train only these values of the hyper-parameters, such as beta=10,beta=30.",
+        ),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Allow fewer epochs, for a first screen.", min=1)] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Train fewer epochs than the paper, for a first look.", min=1),
+    ] = None,
     budget_minutes: Annotated[
-        float | None, typer.Option(help="Stop in time; 0 only draws and prints.", min=0)
+        float | None,
+        typer.Option(
+            metavar="MINUTES", help="Stop training after this time; 0 only prints and draws.", min=0
+        ),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of data sets. [default: the variable NOISELIMIT_DATA]")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of data sets. [default: the variable NOISELIMIT_DATA]"),
     ] = None,
-    download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    threads: Annotated[int | None, typer.Option(help="On a CPU. [default: all cores]", min=1)] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Download the data set if it is missing.")
+    ] = False,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
+    ] = "auto",
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="CPU threads. [default: all cores]", min=1)
+    ] = None,
     out: Out = None,
-    runs: Annotated[Path, typer.Option(help="Folder of runs in training.")] = Path("runs/reproduce"),
+    runs: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the runs while they train.")] = Path(
+        "runs/reproduce"
+    ),
     quick: Quick = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not show progress on stderr.")] = False,
 ) -> None:
-    """Train what a table or figure lacks, then print or draw it. The same command resumes."""
+    """Train the missing runs of a table or figure, then print or draw it.
+
+    If it is interrupted, the same command resumes.
+    """
     started, place = time.monotonic(), _folder(out, quick)
     chosen = {"seeds": seeds, "methods": methods, "cells": cells, "values": values}
     plan = make_plan(name, place, quick, epochs, **chosen)

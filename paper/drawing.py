@@ -170,21 +170,21 @@ def _wrong_share(row: Any) -> float:
 
 
 SIDE, CAPTION, TITLE = 64, 14, 90
-"""Pixels of a sheet: a picture's side, the height of its caption, the width of a row's title."""
+"""Pixels of a sheet: an image's side, the height of its caption, the width of a row's title."""
 
 
 def draw_sheet(rows: Sequence[tuple[str, Sequence[tuple[npt.NDArray[Any], str]]]]) -> Image.Image:
-    """Rows of pictures [1 or 3, H, W] in [0, 1], with captions below and titles at the left."""
-    widest = max(len(pictures) for _, pictures in rows)
+    """Rows of images [1 or 3, H, W] in [0, 1], with captions below and titles at the left."""
+    widest = max(len(images) for _, images in rows)
     canvas = Image.new("RGB", (TITLE + widest * (SIDE + 6), (SIDE + CAPTION + 6) * len(rows)), "white")
     pen = ImageDraw.Draw(canvas)
-    for number, (title, pictures) in enumerate(rows):
+    for number, (title, images) in enumerate(rows):
         top = number * (SIDE + CAPTION + 6)
         pen.text((4, top + SIDE // 2), title[:14], "black", anchor="lm")
-        for column, (image, caption) in enumerate(pictures):
+        for column, (image, caption) in enumerate(images):
             left = TITLE + column * (SIDE + 6)
             colours = np.moveaxis(np.broadcast_to(image, (3, *image.shape[1:])), 0, -1)
-            picture = Image.fromarray(np.rint(255 * colours).astype(np.uint8))
-            canvas.paste(picture.resize((SIDE, SIDE), Image.Resampling.BOX), (left, top))
+            pasted = Image.fromarray(np.rint(255 * colours).astype(np.uint8))
+            canvas.paste(pasted.resize((SIDE, SIDE), Image.Resampling.BOX), (left, top))
             pen.text((left + SIDE // 2, top + SIDE + 2), caption[:10], "black", anchor="mt")
     return canvas.quantize(64)

@@ -2,7 +2,7 @@
 
 When a run ends, `collect` keeps what figures need of it in OUT/figures: accuracies per epoch (curves.csv),
 histograms of gaps and predicted gradients (histograms.csv), and the most suspicious examples (suspects.csv).
-`draw` makes pictures from these files, without any training.
+`draw` makes images from these files, without any training.
 """
 
 import copy
@@ -28,7 +28,7 @@ from paper.tables import PAPER, TABLES
 SEED = 0
 """Figures show one split."""
 SUSPECTS = {"mnist": 8, "cifar10": 8, "clothing1m": 16}
-"""Data set → suspicious pictures per class."""
+"""Data set → suspicious images per class."""
 LIMITS = ("limit-l", "limit-g", "limit-l+init", "limit-g+init")
 
 
@@ -73,7 +73,7 @@ class Figure:
         return current(rows[(rows["seed"] == SEED) & rows["setting"].isin(settings)])
 
     def file_name(self, *, quick: bool) -> str:
-        """Name of its pictures."""
+        """Name of its images."""
         return f"{self.name}-quick" if quick else self.name
 
 
@@ -83,13 +83,13 @@ def read_kept(out: Path, kind: str) -> pd.DataFrame:
 
 
 def draw(figure: Figure, out: Path, *, quick: bool = False) -> list[Path]:
-    """Draw what was measured so far and return the files; sheets of pictures are there already."""
-    picture = figure.draw(figure.select(read_kept(out, figure.kind), quick=quick))
+    """Draw what was measured so far and return the files; sheets of images are there already."""
+    image = figure.draw(figure.select(read_kept(out, figure.kind), quick=quick))
     name = figure.file_name(quick=quick)
-    if picture is None:
+    if image is None:
         return sorted((out / "figures").glob(f"{name}-[0-9].png"))
     path = make_folder(out / "figures") / f"{name}.svg"
-    path.write_text(picture, "utf-8")
+    path.write_text(image, "utf-8")
     return [path]
 
 
@@ -113,7 +113,7 @@ def collect(row: pd.DataFrame, run: Run, data: DataSet, out: Path, device: torch
 
 
 def _save_sheets(folder: Path, name: str, suspects: str, data: DataSet, highest: float) -> None:
-    """Write NAME-1.png, NAME-2.png, ...: ten classes on each, the suggested class below each picture."""
+    """Write NAME-1.png, NAME-2.png, ...: ten classes on each, the suggested class below each image."""
     names, inputs = data.examples.class_names, data.examples.inputs
     rows: list[tuple[str, list[Any]]] = [(title, []) for title in names]
     for index, given, suggested in parse_suspects(suspects):

@@ -77,7 +77,7 @@ def _root(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Train classifiers that cannot memorise wrong labels, and find label errors."""
+    """Train classifiers that hardly memorise wrong labels, and find label errors."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
