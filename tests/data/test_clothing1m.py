@@ -99,7 +99,7 @@ def test_bad_pictures_are_skipped_and_noted(damaged):
     folder, bad = damaged
     data = load_data("clothing1m", folder, reading=SKIP)
     assert [len(part) for part in (data.examples, data.validation, data.test)] == [277, 28, 27]
-    assert "4 of 336 pictures" in data.notes[0]
+    assert "4 of 336 images" in data.notes[0]
     assert [note.split(": ")[0] for note in data.notes[1:]] == [str(folder / key) for key in bad]
     assert not set(bad) & {*data.examples.names, *data.test.names}
     assert data.examples.labels.tolist() == [row % 14 for row in range(280) if row not in (3, 100, 200)]

@@ -159,7 +159,7 @@ def test_bad_pictures_are_an_error_or_skipped_and_noted(animals, monkeypatch, st
     assert data.examples.labels.tolist() == [0, 0, 1, 1]
     assert list(data.examples.names)[:2] == ["cat/a.jpg", "cat/black/c.gif"]
     count, which = data.notes
-    assert "1 of 5 pictures" in count
+    assert "1 of 5 images" in count
     assert which.startswith(f"{bad}: ")
     assert "--skip" not in which
 

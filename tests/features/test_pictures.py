@@ -165,7 +165,7 @@ def test_auto_uses_features_for_colour_pictures_that_are_not_tiny(monkeypatch: p
     for other in (PictureFeatures("none"), PictureFeatures(network="small-cnn")):
         assert other.apply(same) is same
         assert other.side is None
-    with pytest.raises(InputError, match="pictures"):
+    with pytest.raises(InputError, match="images"):
         PictureFeatures("efficientnet-lite0").apply(data_set(np.eye(4)))
     monkeypatch.setattr(pictures, "find_spec", lambda name: None)
     assert PictureFeatures().side is None

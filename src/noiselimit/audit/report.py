@@ -236,7 +236,7 @@ def describe_inputs(data: DataSet) -> str:
     """`12 columns (9 of numbers, 3 of categories as 17 features)`, `pictures 3×48×40` or `64 numbers`."""
     shape = data.examples.input_shape
     if data.shown.ndim > 2:
-        pictures = f"pictures {'×'.join(map(str, data.shown.shape[1:]))}"
+        pictures = f"images {'×'.join(map(str, data.shown.shape[1:]))}"
         if data.pictures is None:
             return pictures
         return f"{pictures} as {_count(shape[0], 'feature')} of {data.features}"

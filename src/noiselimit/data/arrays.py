@@ -122,7 +122,7 @@ def canonical_inputs(values: Any, source: str = "inputs") -> npt.NDArray[Any]:
             remedy = "convert every column to numbers, or name all columns so that text is encoded"
         raise InputError(f"{source}: inputs have type {array.dtype}; {remedy}.")
     if array.ndim not in (2, 3, 4):
-        raise InputError(f"{source}: inputs have shape {list(array.shape)}; give vectors or pictures.")
+        raise InputError(f"{source}: inputs have shape {list(array.shape)}; give vectors or images.")
     if array.size == 0:
         raise InputError(f"{source}: inputs of shape {list(array.shape)} are empty; add examples.")
     if array.ndim == 3:

@@ -128,7 +128,7 @@ def _read_part(cifar: Cifar, place: Path, files: tuple[str, ...], binary: bool) 
         with readable(path, AGAIN):
             pictures, labels = _read_binary(path, cifar) if binary else _read_python(path, cifar)
             if pictures.dtype != np.uint8 or not 0 < len(pictures) == len(labels):
-                raise ValueError("it does not hold as many pictures as labels")
+                raise ValueError("it does not hold as many images as labels")
             if not ((labels >= 0) & (labels < len(cifar.class_names))).all():
                 raise ValueError(f"its labels are not those of {cifar.name}")
         batches.append((pictures.reshape(len(pictures), 3, 32, 32), labels))

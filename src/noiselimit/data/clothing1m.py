@@ -82,7 +82,7 @@ def _require_picture(row: int, path: str) -> None:
 def _require_file(row: int, path: str) -> None:
     """The quick check: decoding a million pictures takes an hour."""
     if not os.path.isfile(path) or not os.path.getsize(path):
-        raise InputError(f"{path}: this picture is missing or empty; restore it or use --skip-bad-images.")
+        raise InputError(f"{path}: this image is missing or empty; restore it or use --skip-bad-images.")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

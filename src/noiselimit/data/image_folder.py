@@ -72,8 +72,8 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
         )
     notes = check.notes(sum(len(paths) for paths, _ in listed.values()))
     if "validation" in examples:
-        pictures = f"the {len(examples['validation'])} validation pictures choose the epoch"
-        usual = "by default a share of the training pictures does"
+        pictures = f"the {len(examples['validation'])} validation images choose the epoch"
+        usual = "by default a share of the training images does"
         notes += (f"{folder}: {pictures} only with --validation-labels clean; {usual}.",)
     return DataSet(
         folder.resolve().name,
@@ -110,11 +110,11 @@ def _list_parts(folder: Path) -> tuple[tuple[str, ...], dict[str, tuple[list[str
     found = list(_class_folders(folder))
     if not found:
         raise InputError(
-            f"{folder}: there are neither idx files as in MNIST nor class folders of pictures "
+            f"{folder}: there are neither idx files as in MNIST nor class folders of images "
             f"({', '.join(ENDINGS)}); name a folder with one sub-folder per class."
         )
     if set(found) <= set(TEST_NAMES):
-        raise InputError(f"{folder}: there is {' and '.join(found)} but no {TRAIN}; add training pictures.")
+        raise InputError(f"{folder}: there is {' and '.join(found)} but no {TRAIN}; add training images.")
     if not _is_divided(folder, found):
         return tuple(found), {TRAIN: _list_part(folder, "", found)}
     class_names = list(_class_folders(folder / TRAIN))
@@ -132,7 +132,7 @@ def _is_divided(folder: Path, found: Sequence[str]) -> bool:
     if divided and others:
         raise InputError(f"{folder}: there is {min(others)} beside {TRAIN}; leave only train, test and val.")
     if not divided and not others and len(found) > 1:
-        raise InputError(f"{folder / TRAIN}: its pictures are not in class folders; make one per class.")
+        raise InputError(f"{folder / TRAIN}: its images are not in class folders; make one per class.")
     return divided
 
 
@@ -152,7 +152,7 @@ def _list_new(place: Path, test: bool) -> tuple[Path, list[str]]:
     """The folder, and paths of the pictures to predict for: of the test part, of train, or of everything."""
     if place.is_file():
         if test:
-            raise InputError(f"{place}: a picture has no test part; leave out --test.")
+            raise InputError(f"{place}: an image has no test part; leave out --test.")
         return place.parent, [place.name]
     found = list(_class_folders(place))
     part = ""
@@ -164,7 +164,7 @@ def _list_new(place: Path, test: bool) -> tuple[Path, list[str]]:
         part = TRAIN
     paths = _sorted_pictures(place, place / part)
     if not paths:
-        raise InputError(f"{place}: there are no pictures ({', '.join(ENDINGS)}); name another folder.")
+        raise InputError(f"{place}: there are no images ({', '.join(ENDINGS)}); name another folder.")
     return place, paths
 
 
@@ -257,7 +257,7 @@ def _load(files: PictureFiles, streamed: bool, check: PictureCheck) -> tuple[Inp
 
 def _require_picture_shape(place: Path, shape: tuple[int, ...], reading: Reading) -> None:
     if len(shape) != 3 or shape[0] not in (1, 3):
-        raise InputError(f"{place}: the run takes inputs of shape {list(shape)}, not pictures; give those.")
+        raise InputError(f"{place}: the run takes inputs of shape {list(shape)}, not images; give those.")
     if reading.resize is not None and (reading.resize,) * 2 != shape[1:]:
         size = f"{shape[2]} × {shape[1]} pixels"
         raise InputError(f"--resize is {reading.resize}, but the run takes {size}; leave out the option.")
@@ -277,6 +277,6 @@ def _cut_like(
         name = part.paths[int(np.argmax(others))]
         raise InputError(f"{place}: the run takes {width} × {height} pixels, unlike {name}; resize it.")
     return Cut(height, width, height, channels), (
-        f"{place}: {others.sum()} of {len(others)} pictures do not have {width} × {height} pixels, on which "
+        f"{place}: {others.sum()} of {len(others)} images do not have {width} × {height} pixels, on which "
         "the run was trained; their shorter side was scaled and the centre taken.",
     )

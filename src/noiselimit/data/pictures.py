@@ -75,7 +75,7 @@ def read_picture(path: str | Path, cut: Cut, view: View = View()) -> Picture:  #
             plain = plain.resize((cut.width, cut.height), Image.Resampling.BILINEAR, box)
         elif plain.size != (cut.width, cut.height):
             sizes = f"{plain.width} × {plain.height} pixels, others {cut.width} × {cut.height}"
-            raise InputError(f"{path}: this picture has {sizes}; resize all of them with --resize.")
+            raise InputError(f"{path}: this image has {sizes}; resize all of them with --resize.")
         pixels: Picture = np.asarray(plain)
     if not cut.resize:
         pixels = _shifted(pixels, view)
@@ -230,9 +230,7 @@ class PictureCheck:
 
         for_each(examine, len(paths))
         if bad and len(bad) == len(paths):
-            raise InputError(
-                f"{folder}: all of its {len(bad)} pictures are missing or damaged; restore some."
-            )
+            raise InputError(f"{folder}: all of its {len(bad)} images are missing or damaged; restore some.")
         self.complaints += [bad[row] for row in sorted(bad)]
         return np.delete(np.arange(len(paths)), sorted(bad))
 
@@ -243,7 +241,7 @@ class PictureCheck:
             return ()
         more = (f"… and {count - MOST_NAMED} more.",) if count > MOST_NAMED else ()
         return (
-            f"{self.source}: {count} of {total} pictures are missing or damaged and were skipped:",
+            f"{self.source}: {count} of {total} images are missing or damaged and were skipped:",
             *self.complaints[:MOST_NAMED],
             *more,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from noiselimit.errors import InputError
 from noiselimit.fields import option
 
-TABLE, PICTURE = "tables (CSV, Parquet)", "picture files (JPEG, PNG, …)"
+TABLE, PICTURE = "tables (CSV, Parquet)", "image files (JPEG, PNG, …)"
 LARGEST_SIDE = 2048  # in pixels: a batch of larger squares would fill the memory
 ALWAYS = 2**30  # bytes that any file may unpack to
 
@@ -31,9 +31,12 @@ class Reading:
         None, "Column with the weight of each example.", metavar="COLUMN", source=TABLE
     )
     resize: int | None = option(
-        None, "Resize pictures from files to this side.", metavar="PIXELS", source=PICTURE
+        None,
+        "Resize images so that the shorter side has this many pixels, then crop to a square.",
+        metavar="PIXELS",
+        source=PICTURE,
     )
-    skip_bad_images: bool = option(False, "Skip pictures that cannot be read, and list them.", source=PICTURE)
+    skip_bad_images: bool = option(False, "Skip images that cannot be read, and list them.", source=PICTURE)
     features_side: int | None = None
     """Read colour pictures from files as frozen features need them: of this side, decoded on demand."""
     keep_unlabelled: bool = False

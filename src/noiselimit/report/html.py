@@ -101,7 +101,7 @@ def pixels(image: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
     """uint8 array [H, W] or [H, W, 3]; NaN is black."""
     array = image[None] if image.ndim == 2 else image
     if array.ndim != 3 or array.shape[0] not in (1, 3) or 0 in array.shape:
-        raise InputError(f"a picture has shape {list(image.shape)}: pass [H, W], [1, H, W] or [3, H, W].")
+        raise InputError(f"an image has shape {list(image.shape)}: pass [H, W], [1, H, W] or [3, H, W].")
     if array.dtype != np.uint8:
         values = array.astype(np.float64)
         known = values[np.isfinite(values)]
