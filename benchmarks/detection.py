@@ -36,7 +36,7 @@ from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, Notice
-from noiselimit.features import PictureFeatures
+from noiselimit.features.pictures import PictureFeatures
 from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 
@@ -145,7 +145,7 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
         "commit": facts["commit"],
         "failures": failures,
         "best_epochs": {name: a["best_epochs"].tolist() for name, a in found.items() if "best_epochs" in a},
-        "features": None if data.pictures is None else {"name": data.features, **embedding},
+        "features": None if data.pictures is None else {"name": str(data.embedding), **embedding},
         "trainings": took,
         "methods": {
             method: score(method, found, data.examples.labels, wrong)

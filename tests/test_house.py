@@ -10,9 +10,9 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "noiselimit"
 FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = [  # from low to high: a module may import its own layer and those below
     {"errors", "fields", "machine", "randomness", "registry"},
-    {"files"},
+    {"dotted", "files"},
     {"draws", "information"},
-    {"data"},
+    {"data", "features.cache", "features.texts"},
     {"noise"},
     {"methods", "networks"},
     {"runs.spec", "runs.binding"},

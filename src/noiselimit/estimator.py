@@ -29,12 +29,15 @@ from noiselimit.audit.issues import audit_labels
 from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
 from noiselimit.audit.validation import GivenLabels
-from noiselimit.data.arrays import canonical_inputs
+from noiselimit.data.arrays import Inputs, canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.table_file import is_table
+from noiselimit.data.pictures import is_picture_list
+from noiselimit.data.table_file import as_frame, is_table
 from noiselimit.data.tables import Table, fit_table
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
+from noiselimit.features.pictures import PictureFeatures
+from noiselimit.features.texts import TextFeatures
 from noiselimit.methods import get_method
 from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.run import Run, mean_probabilities
@@ -48,8 +51,9 @@ Floats = npt.NDArray[np.float64]
 class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that does not memorise wrong labels and finds label errors.
 
-    X is [n, features], or pictures [n, height, width] or [n, channels, height, width], or a DataFrame, whose
-    columns may hold numbers, names and dates, with empty cells; y are integers or strings.
+    X is [n, features], or pictures [n, height, width], [n, channels, height, width] or a list, or texts, or a
+    DataFrame, whose columns may hold numbers, names, dates and text, with empty cells; y are integers or
+    strings.
 
     Parameters
     ----------
@@ -60,6 +64,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     validation_share : share of the examples held out.
     random_state, n_jobs, verbose : as in scikit-learn.
     device : 'auto', 'cpu' or 'cuda'.
+    features : pretrained features of pictures and texts, as in `find_label_issues`.
 
     Attributes
     ----------
@@ -85,6 +90,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        features: str = "auto",
     ) -> None:
         self.method = method
         self.beta = beta
@@ -99,6 +105,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.features = features
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -119,9 +126,11 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         LimitClassifier
         """
-        table = _fit_table(X)
+        X = as_frame(X)  # noqa: N806
+        frozen = PictureFeatures(self.features, self.network, self.device)
+        table = _fit_table(X, self.features)
         if table is None:
-            given, y = validate_data(self, X, y, allow_nd=True)
+            given, y = validate_data(self, frozen.stack(X), y, allow_nd=True)
         else:
             validate_data(self, X, skip_check_array=True)  # remembers the names of the columns
             given, y = check_X_y(table.encode(X, "X"), y)
@@ -130,12 +139,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, given, ensure_non_negative=True)
-        inputs = canonical_inputs(given, "X")
+        inputs, embedding = frozen.embed(canonical_inputs(given, "X"))
         if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
             raise InputError(f"seeds is {self.seeds!r}: give a whole number ≥ 1.")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.seeds).tolist()
         held = hold_out(inputs, labels, len(self.classes_), weights, self.validation_share, seeds[0])
-        data = held.data if table is None else replace(held.data, table=table)
+        data = replace(held.data, table=table, embedding=embedding)
         runs = train(
             self._specs(seeds, len(held.trained), inputs[0].size),
             data,
@@ -164,24 +173,21 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.label_issues_warning_ = warning
         self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
-        self.input_shape_ = inputs.shape[1:]
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Predict class probabilities [n, classes], in the order of `classes_`: the mean over the seeds."""
         check_is_fitted(self)
-        table = self.runs_[0].data.table
-        if table is None:
-            given = validate_data(self, X, allow_nd=True, reset=False)
-        elif isinstance(X, pd.DataFrame):
-            given = table.encode(X, "X")
-        else:
+        run, given = self.runs_[0], as_frame(X)
+        if run.data.table is not None and not isinstance(given, pd.DataFrame):
             raise InputError("LimitClassifier was fitted on a DataFrame: give one with the same columns.")
-        inputs = canonical_inputs(given, "X")
-        if inputs.shape[1:] != self.input_shape_:
+        if run.data.table is None and not is_picture_list(X):
+            given = validate_data(self, X, allow_nd=True, reset=False)
+        inputs = run.encode(given)
+        if inputs.shape[1:] != run.data.input_shape:
             raise InputError(
                 f"X has inputs of shape {list(inputs.shape[1:])}, but LimitClassifier was fitted on "
-                f"{list(self.input_shape_)}: give inputs like those."
+                f"{list(run.data.input_shape)}: give inputs like those."
             )
         return np.asarray(np.mean([_probabilities(run, inputs) for run in self.runs_], axis=0), np.float64)
 
@@ -224,12 +230,14 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             print(f"[LimitClassifier] {news.spec.method}{hyper}: {what}, epoch {news.done}/{news.total}")
 
 
-def _fit_table(inputs: Any) -> Table | None:
+def _fit_table(inputs: Any, features: str) -> Table | None:
     """How to encode a DataFrame; None for arrays, and for frames of numbers only, which need no encoding."""
     if not is_table(inputs):
         return None
     plain = all(pd.api.types.is_numeric_dtype(dtype) for dtype in inputs.dtypes)
-    return None if plain and not inputs.isna().any(axis=None) else fit_table(inputs, "X")
+    if plain and not inputs.isna().any(axis=None):
+        return None
+    return fit_table(inputs, "X", TextFeatures(features))
 
 
 MIN_VALIDATION = 10
@@ -351,7 +359,7 @@ def second_half_agreement(
     return replace(found, share=fmean(later), settings=settings)
 
 
-def _probabilities(run: Run, inputs: npt.NDArray[np.generic]) -> Floats:
+def _probabilities(run: Run, inputs: Inputs) -> Floats:
     """The classifier's probabilities [n, C], in float64: in float32 they depend on the batch."""
     # A user's own module may hold float32 constants that do not follow.
     dtype = torch.float32 if run.spec.names_code else torch.float64

@@ -163,8 +163,8 @@ def test_suspicious_columns_are_noted(write):
     identifying, telling = data.notes
     assert "'id'" in identifying
     assert "'code'" in telling
-    assert data.examples.identifiers["id"].tolist() == list(range(40))
-    assert load_unlabelled(path, table=data.table).identifiers["id"].tolist() == list(range(40))
+    assert data.examples.kept["id_id"].tolist() == list(range(40))
+    assert load_unlabelled(path, table=data.table).kept["id_id"].tolist() == list(range(40))
     assert len(read_table_file(path, Reading(ignore=("id", "code"))).notes) == 1
 
 

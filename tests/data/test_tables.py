@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data.columns import Categorical, Date, Identifier, Numeric
+from noiselimit.data.columns import Categorical, Date, Identifier, Numeric, Text
 from noiselimit.data.tables import Table, fit_table
 from noiselimit.errors import InputError
+from noiselimit.features.texts import TextFeatures
 
 TABLE = Table((Numeric("age"), Categorical("colour", ("", "blau", "grün")), Numeric("size")))
 FRAME = pd.DataFrame({"age": [1, 2, 3], "colour": ["grün", None, "rot"], "size": [0.5, -1, 7]})
@@ -180,6 +181,39 @@ def test_names(values):
 
 
 @pytest.mark.parametrize(
+    "values",
+    [
+        [f"Nothing I bought {i} times ever lasted." for i in range(30)],
+        [f"{i}" + 60 * "字" for i in range(30)],
+        [f"a sentence of {i % 1001}" for i in range(4000)],
+        [f"visit {i}" for i in range(150)],
+    ],
+    ids=["sentences", "no blanks", "repeated", "short"],
+)
+def test_free_text_is_embedded_and_kept(values):
+    frame = pd.DataFrame({"x": [*values, None]})
+    table = fit_table(frame, "t", TextFeatures("tf-idf"))
+    (column,) = table.columns
+    assert isinstance(column, Text)
+    assert table.kept(frame)["text_x"].tolist()[:-1] == values
+    assert "'x'" in table.notes[0]
+    stored = Table.from_json(json.loads(json.dumps(table.to_json())))
+    assert stored == table
+    loaded = stored.with_arrays(table.arrays(), trusted=False)
+    assert np.array_equal(loaded.encode(frame), table.encode(frame))
+    with pytest.raises(InputError, match="'x'"):
+        fit_table(frame, "t", TextFeatures("none", ("x",)))
+
+
+def test_text_columns_that_the_user_names():
+    frame = pd.DataFrame({"x": ["a", "b", "b"] * 9, "empty": [None] * 27})
+    assert isinstance(fit_table(frame, "t", TextFeatures("tf-idf", ("x",))).columns[0], Text)
+    for name in ("empty", "z"):
+        with pytest.raises(InputError, match=name):
+            fit_table(frame, "t", TextFeatures("tf-idf", (name,)))
+
+
+@pytest.mark.parametrize(
     ("columns", "word"),
     [
         ({}, "inputs"),
@@ -192,9 +226,6 @@ def test_names(values):
         ({"x": pd.to_timedelta([1], "D")}, "dates"),
         ({"x": pd.period_range("2020", periods=3, freq="D")}, "dates"),
         ({"x": [f"id{i}" for i in range(150)]}, "identifier"),
-        ({"x": [f"Nothing I bought {i} times ever lasted." for i in range(30)]}, "free text.*--ignore"),
-        ({"x": [f"{i}" + 60 * "字" for i in range(30)]}, "free text"),
-        ({"x": [f"a sentence of {i % 1001}" for i in range(4000)]}, "free text"),
         ({"x": [["a"]] * 2, "y": [1, 2], "z": [b"a", b"b"]}, r"2 problems.*\(1\) .*'x'.*\(2\) .*'z'"),
         ({"x": [f"{i},5" for i in range(50)]}, "'0,5' in row 0"),
     ],
@@ -271,8 +302,8 @@ def test_identifiers_are_no_inputs_but_kept(values):
     assert table.columns == (Identifier("key"), Numeric("x"))
     assert "'key'" in table.notes[0]
     assert table.encode(frame[["x"]]).shape == (len(frame), 1)
-    assert table.identifiers(frame)["key"].tolist() == list(values)
-    assert table.identifiers(frame[["x"]]) == {}
+    assert table.kept(frame)["id_key"].tolist() == list(values)
+    assert table.kept(frame[["x"]]) == {}
     assert Table.from_json(table.to_json()) == table
 
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
+from noiselimit.dotted import override_factories
 from noiselimit.errors import InputError
 from noiselimit.features import embedders
 from noiselimit.features.embedders import check_name, load_embedder
-from noiselimit.networks.module import override_factories
 
 CPU = torch.device("cpu")
 
@@ -25,12 +25,12 @@ def pictures(count: int = 3, side: int = 32) -> np.ndarray:
 
 def test_efficientnet_lite0() -> None:
     embedder = load_embedder("efficientnet-lite0", CPU, 32)
-    assert (embedder.side, embedder.dimension) == (32, 1280)
+    assert (embedder.embedding.side, embedder.embedding.dimension) == (32, 1280)
     found = embedder.embed(pictures())
     assert (found.shape, found.dtype) == ((3, 1280), np.float32)
     np.testing.assert_allclose(embedder.embed(pictures()[2:]), found[2:], atol=1e-4)
-    assert load_embedder("efficientnet-lite0", CPU).side == 160
-    assert load_embedder("efficientnet-lite0", CPU, 32).digest == embedder.digest
+    assert load_embedder("efficientnet-lite0", CPU).embedding.side == 160
+    assert load_embedder("efficientnet-lite0", CPU, 32).embedding.digest == embedder.embedding.digest
 
 
 @pytest.mark.parametrize("content", ["other", "damaged"])
@@ -67,9 +67,9 @@ def test_your_own_function_and_its_digest() -> None:
         embedder = load_embedder("my.module:means", CPU, 32)
         again = load_embedder("my.module.means", CPU, 32)
     np.testing.assert_allclose(embedder.embed(pictures()), pictures().mean((2, 3)), rtol=1e-5)
-    assert (embedder.dimension, again.digest) == (3, embedder.digest)
+    assert (embedder.embedding.dimension, again.embedding.digest) == (3, embedder.embedding.digest)
     with override_factories({"my.module:means": means(2.0)}):
-        assert load_embedder("my.module:means", CPU, 32).digest != embedder.digest
+        assert load_embedder("my.module:means", CPU, 32).embedding.digest != embedder.embedding.digest
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_timm(monkeypatch: Any) -> None:
 
     stub(monkeypatch, "timm", create_model=create_model)
     embedder = load_embedder("timm:tiny", CPU)
-    assert embedder.side == 32
+    assert embedder.embedding.side == 32
     np.testing.assert_allclose(embedder.embed(pictures()), expected(), atol=1e-5)
     with pytest.raises(InputError, match="Unknown model"):
         load_embedder("timm:huge", CPU)
@@ -151,5 +151,5 @@ def test_transformers(monkeypatch: Any, model: type[nn.Module]) -> None:
         AutoImageProcessor=SimpleNamespace(from_pretrained=lambda name: statistics),
     )
     embedder = load_embedder("transformers:some/model", CPU)
-    assert embedder.side == 32
+    assert embedder.embedding.side == 32
     np.testing.assert_allclose(embedder.embed(pictures()), expected(), atol=1e-5)

@@ -14,8 +14,9 @@ from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
-from noiselimit.features import PictureFeatures, embed_pictures, pictures
+from noiselimit.features import pictures
 from noiselimit.features.embedders import Embedder
+from noiselimit.features.pictures import PictureFeatures, embed_pictures
 
 SIDE = 32
 

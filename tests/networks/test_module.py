@@ -13,8 +13,9 @@ from torch.func import functional_call
 
 from noiselimit import InputError, RunSpec, load_run, train
 from noiselimit.data.examples import DataSet
+from noiselimit.dotted import canonical, load
 from noiselimit.networks import NETWORKS, Architecture, Role, check_name, is_dotted
-from noiselimit.networks.module import build_network, canonical, check_network, load
+from noiselimit.networks.module import build_network, check_network
 from noiselimit.networks.network import Dropout
 
 Write = Callable[[str], str]

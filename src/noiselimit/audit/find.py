@@ -10,7 +10,7 @@ import pandas as pd
 from noiselimit.audit.issues import FlagRule, audit_probabilities, describe_missing
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.audit.validation import prepare_data
-from noiselimit.data.examples import DataSet, identifier_columns
+from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, Notice
 
 
@@ -35,7 +35,7 @@ def find_label_issues(
 
     Parameters
     ----------
-    X, y : array [n, …] or DataFrame, array [n]
+    X, y : array [n, …], DataFrame or list of texts; array [n]
         Inputs and labels: numbers, strings or categories; None and NaN are missing labels. X can also be a
         DataSet, Examples or a torch Dataset, which bring their own labels.
     labels, pred_probs : array [n], array [n, C]
@@ -49,15 +49,17 @@ def find_label_issues(
     plan, seed, device, threads
         What to train, and how; see `AuditPlan` and `train`.
     features : str
-        Pretrained features to train on instead of pixels: 'efficientnet-lite0', 'timm:NAME',
-        'transformers:NAME_OR_PATH', 'package.module:function' or 'none'. 'auto' is efficientnet-lite0 for
-        colour pictures of at least 32 pixels a side, if the extra `images` is installed.
+        Pretrained features to train on. Pictures: 'efficientnet-lite0', 'timm:NAME',
+        'transformers:NAME_OR_PATH', 'package.module:function' or 'none'; 'auto' is efficientnet-lite0 for
+        colour pictures of at least 32 pixels a side, if the extra `images` is installed. Text: 'wordllama',
+        'tf-idf', 'sentence-transformers:NAME_OR_PATH' or a function; 'auto' is wordllama if the extra `text`
+        is installed, else tf-idf.
 
     Returns
     -------
     DataFrame
         One row per example, in data order, with the index of X or else of y if they are pandas objects.
-        Columns that identify the rows of X are added, named `id_` and their name. Other columns:
+        Columns of X with identifiers or text are added, as `id_NAME` and `text_NAME`. Other columns:
         `is_label_issue`; `label_quality` in [0, 1], lower is worse; `given_label`; `predicted_label`; `gap`
         in [0, √2]; `suggested_probability` of the predicted label; `rank_in_class`, 1 for the worst label of
         its class; `row`. Its `attrs` hold the estimated number of wrong labels, its share and interval; they
@@ -73,11 +75,11 @@ def find_label_issues(
     else:
         from noiselimit.audit.diagnostics import check_data
         from noiselimit.audit.fit import fit
-        from noiselimit.features import PictureFeatures
+        from noiselimit.features.pictures import PictureFeatures
 
         plan = _plan(plan, fast, seed)
         frozen = PictureFeatures(features, plan.network, device)
-        data, given = prepare_data(frozen.stack(X), y)
+        data, given = prepare_data(frozen.stack(X), y, features)
         data = frozen.apply(check_data(data, many_classes=many_classes), threads=threads)
         _notify(*data.notes)
         audit = fit(data, plan, device=device, threads=threads).audit(given, rule)
@@ -94,8 +96,7 @@ def _notify(*messages: str | None) -> None:
 
 def _with_names(table: pd.DataFrame, data: DataSet, inputs: Any, labels: Any) -> pd.DataFrame:
     """With the identifiers among the inputs, and the index of the inputs or else of the labels."""
-    columns = identifier_columns(data.examples.identifiers)
-    named = table.assign(**columns) if columns else table
+    named = table.assign(**data.examples.kept) if data.examples.kept else table
     for given in (inputs, labels):
         if isinstance(given, pd.DataFrame | pd.Series):
             return named.set_axis(given.index, axis=0)

@@ -1,5 +1,6 @@
-"""The folder that an audit writes: label_issues.parquet, label_issues.csv, pred_probs.npy and report.html."""
+"""The folder that an audit writes: label issues, probabilities, the report, and the runs to predict with."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,11 @@ import pyarrow.parquet
 
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.quality import Probabilities, chunks
-from noiselimit.data.examples import DataSet, identifier_columns
+from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_folder, restore_folder
+from noiselimit.runs.folder import AVERAGED, RUNS
+from noiselimit.runs.run import Run
 
 PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
 
@@ -29,11 +32,18 @@ def write_audit_files(folder: Path, audit: Audit, pred_probs: Probabilities, dat
         frame[column] = pd.Categorical.from_codes(codes, pd.Index(examples.class_names))
     if examples.names is not None:
         frame["path"] = list(examples.names)
-    frame = frame.assign(**identifier_columns(examples.identifiers))
+    frame = frame.assign(**examples.kept)
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     pyarrow.parquet.write_table(table, folder / PARQUET)
     pyarrow.csv.write_csv(table, folder / CSV)
     _write_probabilities(folder / PRED_PROBS, pred_probs)
+
+
+def copy_runs(folder: Path, runs: Sequence[Run]) -> None:
+    """Copy run folders into an audit, without the probabilities that it has averaged."""
+    for run in runs:
+        if run.path is not None:
+            shutil.copytree(run.path, folder / RUNS / run.path.name, ignore=lambda *_: [AVERAGED])
 
 
 def to_class_names(labels: "pd.Series[Any]", class_names: Sequence[str]) -> npt.NDArray[Any]:
@@ -59,8 +69,12 @@ def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{folder}: this is a file; name a folder for the audit.")
-    ours = {PARQUET, CSV, PRED_PROBS, REPORT}
-    others = sorted(entry.name for entry in folder.iterdir() if entry.name not in ours or entry.is_dir())
+    ours = {PARQUET, CSV, PRED_PROBS, REPORT, RUNS}
+    others = sorted(
+        entry.name
+        for entry in folder.iterdir()
+        if entry.name not in ours or entry.is_dir() != (entry.name == RUNS)
+    )
     if others:  # --out . must not delete the user's files
         raise InputError(f"{folder} is not an audit's folder, because it holds {others[0]}: name another.")
     if not overwrite:

@@ -14,6 +14,7 @@ from noiselimit.audit.folder import (
     PRED_PROBS,
     REPORT,
     audit_folder,
+    copy_runs,
     to_class_names,
     write_audit_files,
 )
@@ -26,7 +27,7 @@ from noiselimit.audit.issues import (
     describe_noise_rate,
 )
 from noiselimit.audit.quality import MAX_GAP
-from noiselimit.data.columns import Categorical, Date, Identifier
+from noiselimit.data.columns import Categorical, Date, Identifier, Text
 from noiselimit.data.examples import DataSet
 from noiselimit.report.charts import MAX_CLASSES
 from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, run_name
@@ -99,10 +100,11 @@ def summary_sentences(audit: Audit, data: DataSet) -> list[str]:
 def save_audit(
     folder: Path, audit: Audit, fit: AuditFit, data: DataSet, *, overwrite: bool
 ) -> dict[str, str]:
-    """Write the tables, the probabilities and the HTML page into one folder; return their paths."""
+    """Write tables, probabilities, the runs that count and the HTML page into one folder; return paths."""
     report = make_audit_report(audit, data, fit.runs, fit.counted)
     with audit_folder(folder, overwrite=overwrite) as temporary:
         write_audit_files(temporary, audit, fit.pred_probs, data)
+        copy_runs(temporary, [run for run, counts in zip(fit.runs, fit.counted, strict=True) if counts])
         write_report(temporary / REPORT, report)
     files = {"label_issues": PARQUET, "label_issues_csv": CSV, "pred_probs": PRED_PROBS, "report": REPORT}
     return {name: str(folder / file) for name, file in files.items()}
@@ -239,19 +241,23 @@ def describe_inputs(data: DataSet) -> str:
         pictures = f"images {'×'.join(map(str, data.shown.shape[1:]))}"
         if data.pictures is None:
             return pictures
-        return f"{pictures} as {_count(shape[0], 'feature')} of {data.features}"
+        return f"{pictures} as {_count(shape[0], 'feature')} of {data.embedding}"
     if data.table is None:
         return _count(shape[0], "number")
     columns = [column for column in data.table.columns if not isinstance(column, Identifier)]
     categories = [column.width for column in columns if isinstance(column, Categorical)]
     dates = sum(isinstance(column, Date) for column in columns)
-    numbers = len(columns) - len(categories) - dates
+    texts = [column for column in columns if isinstance(column, Text)]
+    numbers = len(columns) - len(categories) - dates - len(texts)
     total, features = _count(len(columns), "column"), _count(sum(categories), "feature")
     parts = {
         "of numbers": numbers,
         f"of categories as {features}": len(categories),
         "of dates": dates,
     }
+    if texts:
+        embedded = _count(sum(column.width for column in texts), "feature")
+        parts[f"of text as {embedded} of {texts[0].embedding}"] = len(texts)
     found = [(count, what) for what, count in parts.items() if count]
     if len(found) == 1:
         return f"{total} {found[0][1]}"

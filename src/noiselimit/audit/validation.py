@@ -18,8 +18,9 @@ from noiselimit.data.examples import (
     without_labels,
 )
 from noiselimit.data.leakage import by_drop, column_notes
-from noiselimit.data.table_file import class_numbers, frame_data_set, is_table
+from noiselimit.data.table_file import as_frame, class_numbers, frame_data_set, is_table
 from noiselimit.errors import InputError
+from noiselimit.features.texts import TextFeatures
 
 TOLERANCE = 1e-3  # of a row sum: enough for four decimals or half precision
 
@@ -100,8 +101,9 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
     return GivenLabels(labels, names)
 
 
-def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
+def prepare_data(inputs: Any, labels: Any, features: str = "auto") -> tuple[DataSet, GivenLabels]:
     """Turn X and y into a data set; y is None if the inputs bring their own labels."""
+    inputs = as_frame(inputs)
     if labels is None:
         data = as_data_set(inputs)
         return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
@@ -110,8 +112,11 @@ def prepare_data(inputs: Any, labels: Any) -> tuple[DataSet, GivenLabels]:
     else:
         column = pd.Series(label_array(labels, "y"), name="y")
     if is_table(inputs):
-        data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True)
-        columns = inputs.drop(columns=list(data.examples.identifiers))
+        data = frame_data_set(
+            inputs, column, source="X and y", keep_unlabelled=True, text=TextFeatures(features)
+        )
+        assert data.table is not None
+        columns = data.table.without_kept(inputs)
         notes = column_notes(columns, data.examples.labels, "X", by_drop)
         data = replace(data, notes=(*data.notes, *notes))
     else:

@@ -32,7 +32,7 @@ from noiselimit.cli.progress import (
     training_progress,
 )
 from noiselimit.cli.tables import plain_table, print_all, print_json
-from noiselimit.data.reading import Reading
+from noiselimit.data.reading import CACHE, Reading
 from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
 from noiselimit.files import clear_leftovers, folder_lock, temporary_name
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
     from noiselimit.audit.issues import Audit
     from noiselimit.data.examples import DataSet
-
-CACHE = ".noiselimit-features"
-"""Folder beside the audit, shared by all audits there."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +64,6 @@ class Task:
         None, "What the copy does with flagged rows: drop or relabel.", metavar="NAME", shown="drop"
     )
     overwrite: bool = option(False, "Replace an older audit and an older cleaned copy.")
-    features: str = option(
-        "auto",
-        "Pretrained features of images: auto, none, efficientnet-lite0, timm:NAME, "
-        "transformers:NAME_OR_PATH or package.module:function.",
-        metavar="NAME",
-    )
     noise: str | None = option(None, "For experiments: first add noise such as uniform:0.2.", metavar="NAME")
 
 
@@ -106,24 +97,28 @@ def audit(
     from noiselimit.audit.fit import audit_data
     from noiselimit.audit.issues import FlagRule
     from noiselimit.audit.report import make_summary, save_audit, summary_sentences
-    from noiselimit.features import PictureFeatures
+    from noiselimit.features.pictures import PictureFeatures
 
     folder = task.out or default_folder(data)
     settings = make_plan(task.fast, plan)
     rule = FlagRule(task.expect_noise, task.budget, task.min_quality)
     check_options(task, compute)
     check_paths(data, folder, task.write, overwrite=task.overwrite)
-    features = PictureFeatures(task.features, settings.network, compute.device, reading.resize)
+    features = PictureFeatures(reading.features, settings.network, compute.device, reading.resize)
     how = dict(vars(compute))
     del how["threads_per_block"]
     with unfinished_folder(folder, overwrite=task.overwrite) as unfinished:
-        reading = replace(reading, keep_unlabelled=True, features_side=features.side)
-        examined = _load(data, task, reading, source, settings.seeds[0], quiet)
         with embedding_progress(quiet) as show:
-            cache = folder.resolve().parent / CACHE
-            embedded = features.apply(examined, cache=cache, threads=compute.threads, progress=show)
-        print_notes(embedded.notes[len(examined.notes) :])
-        examined = embedded
+            reading = replace(
+                reading,
+                keep_unlabelled=True,
+                features_side=features.side,
+                cache=folder.resolve().parent / CACHE,
+                progress=show,
+            )
+            loaded = _load(data, task, reading, source, settings.seeds[0], quiet)
+            examined = features.apply(loaded, cache=reading.cache, threads=compute.threads, progress=show)
+        print_notes(examined.notes[len(loaded.notes) :])
         with training_progress(quiet) as progress:
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
         written = save_audit(folder, found, fitted, examined, overwrite=task.overwrite)

@@ -8,7 +8,6 @@ import typer
 from noiselimit.cli.options import (
     Json,
     Overwrite,
-    RunFolder,
     Source,
     check_target,
     field_options,
@@ -23,7 +22,10 @@ from noiselimit.errors import InputError
 
 @with_options(reading=field_options(Reading, "resize", "skip_bad_images"))
 def predict(
-    run: RunFolder,
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run folder, a folder of runs or the folder of an audit."),
+    ],
     data: Annotated[
         str,
         typer.Argument(
@@ -44,13 +46,13 @@ def predict(
 ) -> None:
     """Write the classifier's prediction for every example.
 
-    A row holds the example's index, the file name of an image, the predicted label and class name, and its
-    probability.
+    A row holds the example's index, the file name of an image, the predicted label and class name, its
+    probability and that of every class, and the identifiers and texts of a table. Of a folder of runs, the
+    setting with the star predicts; of an audit, the runs that it averaged.
     """
     from noiselimit.data.catalogue import load_unlabelled
-    from noiselimit.data.examples import identifier_columns
     from noiselimit.files import atomic_file
-    from noiselimit.runs.folder import load_run
+    from noiselimit.runs.folder import load_chosen
     from noiselimit.runs.run import prediction_table
 
     if out.suffix.lower() not in (".csv", ".parquet"):
@@ -58,21 +60,22 @@ def predict(
     if out.exists() and Path(data).exists() and out.samefile(data):
         raise InputError(f"{out} is the data, which are never changed: name another file with --out.")
     check_target(out, overwrite=overwrite)
-    loaded = load_run(run, trusted=trust)
+    runs = load_chosen(run, trusted=trust)
+    known, embedding = runs[0].data, runs[0].data.embedding
+    side = None if embedding is None else embedding.side
     given = load_unlabelled(
         data,
         source.data_dir,
         source.download,
         download_progress(),
         test=test,
-        table=loaded.data.table,
-        shape=loaded.data.input_shape,
-        resize=loaded.data.resize,
+        table=known.table,
+        shape=known.input_shape if side is None else (3, side, side),
+        resize=known.resize or side,
         reading=reading,
     )
     print_notes(given.notes)
-    table = prediction_table(loaded, given.inputs, given.names)
-    table = table.assign(**identifier_columns(given.identifiers))
+    table = prediction_table(runs, given.inputs, given.names).assign(**given.kept)
     with atomic_file(out) as temporary:
         if out.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)

@@ -27,8 +27,8 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], No
 
 @contextmanager
 def embedding_progress(quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Yield the function to pass to `embed_pictures` as `progress`."""
-    with _display(quiet, "embedding", "images") as show:
+    """Yield the function to call with the number of inputs that are embedded, and that of all."""
+    with _display(quiet, "embedding", "inputs") as show:
         yield show
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,13 +21,14 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.progress import note_saved, print_notes, training_progress
+from noiselimit.cli.progress import embedding_progress, note_saved, print_notes, training_progress
 from noiselimit.cli.tables import print_choice, print_json, print_runs
-from noiselimit.data.reading import Reading
+from noiselimit.data.reading import CACHE, Reading
 from noiselimit.errors import InputError
 from noiselimit.files import folder_lock, read_small_text, write_json
 
 if TYPE_CHECKING:
+    from noiselimit.data.examples import DataSet
     from noiselimit.runs.run import Run
     from noiselimit.training import Progress
 
@@ -34,7 +36,7 @@ FILE = ".command.json"
 FORMAT = 1
 _NOT_SAVED = {"config", "resume", "out", "as_json", "quiet", "download"}
 """Options that --resume does not restore: a file from somebody else must not name files to write."""
-_CODE = ("network", "predictor_network", "predictor_features")
+_CODE = ("network", "predictor_network", "predictor_features", "features")
 """Options whose values may be dotted paths of code to import."""
 
 
@@ -42,7 +44,7 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
     """Use the saved options of an interrupted training as defaults of the command."""
     if folder is None:
         return None
-    from noiselimit.networks.module import is_dotted
+    from noiselimit.dotted import is_dotted
 
     saved, directory = _read_options(folder, {each.name for each in context.command.params if each.name})
     if directory != str(Path.cwd()):
@@ -135,8 +137,7 @@ def train(
         raise InputError("--resume restores all options of the training: leave out --config.")
     compute.check()
     refuse_idle(grid(**choices), choices)
-    data_set = source.load(data, reading, quiet)
-    print_notes(data_set.notes)
+    data_set = _load(data, reading, source, compute, out, quiet)
     specs = grid(**{**data_set.defaults, **choices})
     with folder_lock(out), note_saved(out):
         before = {spec.parent.name for spec in out.glob("*/spec.json")}
@@ -159,6 +160,20 @@ def train(
     else:
         _print_result(runs, before, out)
     return 1 if any(run.failed for run in runs) else 0
+
+
+def _load(data: str, reading: Reading, source: Source, compute: Compute, out: Path, quiet: bool) -> "DataSet":
+    """The data, with features in place of images if the user names some."""
+    from noiselimit.features.pictures import PictureFeatures
+
+    named = "none" if reading.features == "auto" else reading.features
+    features = PictureFeatures(named, device=compute.device, side=reading.resize)
+    cache = out.resolve().parent / CACHE
+    with embedding_progress(quiet) as show:
+        reading = replace(reading, features_side=features.side, cache=cache, progress=show)
+        loaded = source.load(data, reading, quiet)
+        print_notes(loaded.notes)
+        return features.apply(loaded, cache=cache, threads=compute.threads, progress=show)
 
 
 def _print_result(runs: Sequence["Run"], before: set[str], out: Path) -> None:

@@ -54,7 +54,7 @@ class File:
 
     read: Callable[[Path, Reading], DataSet]
     read_inputs: Callable[[Path, bool, Table | None], tuple[Inputs, dict[str, npt.NDArray[Any]]]]
-    """(path, whether to read the test part, the run's table) → (inputs, identifiers); labels not needed."""
+    """(path, whether to read the test part, the run's table) → (inputs, kept columns); labels not needed."""
     takes: frozenset[str] = frozenset()
 
 
@@ -190,8 +190,8 @@ class Unlabelled:
     """[n] names of the inputs at their source, such as file names."""
     notes: tuple[str, ...] = ()
     """Messages from reading."""
-    identifiers: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    """Columns [n] of a table that name its rows."""
+    kept: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """Columns [n] of a table for the outputs."""
 
 
 def load_unlabelled(
@@ -221,8 +221,8 @@ def load_unlabelled(
         path = Path(text) if is_picture else _existing_path(text)
         if path.is_file() and not is_picture:
             reading.require_only((), text)
-            inputs, identifiers = FILE_FORMATS[path.suffix.lower()].read_inputs(path, test, table)
-            return Unlabelled(inputs, identifiers=identifiers)
+            inputs, kept = FILE_FORMATS[path.suffix.lower()].read_inputs(path, test, table)
+            return Unlabelled(inputs, kept=kept)
         if shape is not None and not holds_idx(path):
             return Unlabelled(*read_new_pictures(path, shape, resize, reading, test=test))
     elif isinstance(entry, Folder) and "resize" in entry.takes and reading.resize is None and shape:

@@ -7,7 +7,8 @@ JSON, so that a run folder holds nothing that could be executed.
 import datetime
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from numbers import Number
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +18,7 @@ import pandas as pd
 
 from noiselimit.data.arrays import first
 from noiselimit.errors import InputError
+from noiselimit.features.cache import Embedding
 
 MISSING = ""
 """How an empty cell is called in a column of names."""
@@ -213,7 +215,7 @@ class Date:
 
 @dataclass(frozen=True)
 class Identifier:
-    """A column that names the rows: no feature, but part of every output."""
+    """A column that names the rows: no feature, but part of every output, as is free text."""
 
     name: str
     width: ClassVar[int] = 0
@@ -231,7 +233,59 @@ class Identifier:
         return {"name": self.name, "identifier": True}
 
 
-Column = Numeric | Categorical | Date | Identifier
+@dataclass(frozen=True)
+class Text:
+    """A column of free text: the features of a frozen embedder."""
+
+    name: str
+    embedding: Embedding
+    arrays: Mapping[str, npt.NDArray[np.float32]] = field(default_factory=dict, compare=False)
+    """Weights of an embedder that was fitted to the texts; stored beside the JSON."""
+    embed: Callable[[list[str]], Features] | None = field(default=None, compare=False)
+    """The embedder of the training; None: load it when it is needed."""
+    trusted: bool = field(default=True, compare=False)
+    """Whether code or a file that the embedding names may be loaded."""
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.embedding.dimension
+
+    @property
+    def is_numeric(self) -> list[bool]:
+        """[width]: which features are to be standardised."""
+        return [True] * self.width
+
+    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
+        """Write the features [n, width] of the values."""
+        features[:] = (self.embed or self._load())(to_texts(values, source))
+
+    def _load(self) -> Callable[[list[str]], Features]:
+        from noiselimit.features.texts import load_text_embedder, load_tf_idf, require_trust
+
+        require_trust(self.embedding, self.trusted)
+        loaded = load_tf_idf(self.arrays) if self.arrays else load_text_embedder(self.embedding.name)
+        self.embedding.require_same(loaded.embedding)
+        return loaded.embed
+
+    def show(self, features: Features) -> str:
+        """Nothing is known from the features."""
+        return "–"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"name": self.name, "text": asdict(self.embedding)}
+
+
+Column = Numeric | Categorical | Date | Identifier | Text
+
+
+def to_texts(values: "pd.Series[Any]", source: str) -> list[str]:
+    """[n] texts, '' in empty cells."""
+    if kind_of_input(values, source) == "dates":
+        raise InputError(f"{source}: column '{values.name}' holds dates; give text.")
+    codes, texts = as_texts(values)
+    return [texts[code] for code in codes]
 
 
 def column_from_json(item: dict[str, Any]) -> Column:
@@ -239,6 +293,8 @@ def column_from_json(item: dict[str, Any]) -> Column:
     column: Column
     if "identifier" in item:
         column = Identifier(item["name"])
+    elif "text" in item:
+        column = Text(item["name"], Embedding(**item["text"]))
     elif "earliest" in item:
         column = Date(**item)
     elif "categories" in item:

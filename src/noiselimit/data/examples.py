@@ -30,6 +30,7 @@ from noiselimit.data.arrays import (
 )
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError
+from noiselimit.features.cache import Embedding
 
 MISSING_LABEL = -1
 
@@ -53,8 +54,8 @@ class Examples:
     """Further given labels [n] by name."""
     names: Sequence[str] | None = None
     """[n] names of the examples at their source, such as file names."""
-    identifiers: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    """Columns [n] of a table that name its rows. They are no inputs, but part of the outputs."""
+    kept: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """Columns [n] of a table for the outputs, with their names there: identifiers and texts."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -121,8 +122,8 @@ class DataSet:
     """Side to which picture files were scaled before they were cropped."""
     pictures: Inputs | None = None
     """[n, channels, height, width]: the pictures of which the inputs are features."""
-    features: str = ""
-    """Where these features come from, in words."""
+    embedding: Embedding | None = None
+    """The model that made these features."""
 
     def __post_init__(self) -> None:
         for part, name in ((self.test, "test"), (self.validation, "validation")):
@@ -299,11 +300,6 @@ def require_labels(examples: Examples, source: str) -> None:
         raise InputError(f"{source}: {count}, have no label; label or remove them, or run an audit.")
 
 
-def identifier_columns(identifiers: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Columns for a table of results, named so that they differ from all others: `id_` and their own name."""
-    return {f"id_{name}": values for name, values in identifiers.items()}
-
-
 def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
     """Only these rows [m], in this order."""
     inputs, clean, weights, names = examples.inputs, examples.clean_labels, examples.weights, examples.names
@@ -315,5 +311,5 @@ def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
         weights=None if weights is None else weights[rows],
         label_sets={name: labels[rows] for name, labels in examples.label_sets.items()},
         names=None if names is None else [names[row] for row in rows],
-        identifiers={name: values[rows] for name, values in examples.identifiers.items()},
+        kept={name: values[rows] for name, values in examples.kept.items()},
     )

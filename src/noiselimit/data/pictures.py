@@ -84,6 +84,11 @@ def read_picture(path: str | Path, cut: Cut, view: View = View()) -> Picture:  #
     return np.ascontiguousarray(pixels[np.newaxis] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
 
 
+def is_picture_list(value: Any) -> bool:
+    """Whether it is a list of PIL pictures."""
+    return isinstance(value, list) and bool(value) and all(isinstance(each, Image.Image) for each in value)
+
+
 def stack_pictures(images: Sequence[Image.Image], side: int) -> Picture:
     """The middle squares of pictures in memory, of any sizes, scaled to [n, 3, side, side]."""
     cut, view = Cut(side, side, side), View()

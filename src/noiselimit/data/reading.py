@@ -1,7 +1,7 @@
 """How to read data files: the options that a user gives with a path."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,6 +10,8 @@ from noiselimit.errors import InputError
 from noiselimit.fields import option
 
 TABLE, PICTURE = "tables (CSV, Parquet)", "image files (JPEG, PNG, …)"
+CACHE = ".noiselimit-features"
+"""Folder for features beside the output of a command, shared by all outputs there."""
 LARGEST_SIDE = 2048  # in pixels: a batch of larger squares would fill the memory
 ALWAYS = 2**30  # bytes that any file may unpack to
 
@@ -36,9 +38,23 @@ class Reading:
         metavar="PIXELS",
         source=PICTURE,
     )
+    text: tuple[str, ...] = option(
+        (), "Columns of free text, besides those that look like it.", metavar="COLUMN,...", source=TABLE
+    )
     skip_bad_images: bool = option(False, "Skip images that cannot be read, and list them.", source=PICTURE)
+    features: str = option(
+        "auto",
+        "Pretrained features of images (efficientnet-lite0, timm:NAME, transformers:NAME_OR_PATH) or text "
+        "(wordllama, tf-idf, sentence-transformers:NAME_OR_PATH), your own package.module:function, auto or "
+        "none.",
+        metavar="NAME",
+    )
     features_side: int | None = None
     """Read colour pictures from files as frozen features need them: of this side, decoded on demand."""
+    cache: Path | None = None
+    """Folder for features."""
+    progress: Callable[[int, int], None] | None = None
+    """Called with the number of texts that are embedded, and that of all."""
     keep_unlabelled: bool = False
     """Keep rows without a label, with the label −1, instead of raising; for audits."""
     ignore: tuple[str, ...] = option(
@@ -46,9 +62,10 @@ class Reading:
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.ignore, str):
-            raise InputError(f"ignore is {self.ignore!r}: give a list of column names.")
-        object.__setattr__(self, "ignore", tuple(self.ignore))
+        for name in ("ignore", "text"):
+            if isinstance(getattr(self, name), str):
+                raise InputError(f"{name} is {getattr(self, name)!r}: give a list of column names.")
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         side = self.resize
         if side is not None and (type(side) is not int or not 1 <= side <= LARGEST_SIDE):
             raise InputError(f"--resize is {side}: give a whole number of pixels from 1 to {LARGEST_SIDE}.")
@@ -56,7 +73,7 @@ class Reading:
     def require_only(self, allowed: Collection[str], source: str) -> None:
         """Raise InputError if an option is set that the format of `source` does not use."""
         for field in fields(self):
-            if field.name in allowed or "help" not in field.metadata:  # no option: formats may ignore it
+            if field.name in allowed or "source" not in field.metadata:  # of no kind: formats may ignore it
                 continue
             if getattr(self, field.name) != field.default:
                 flag, kind = field.name.replace("_", "-"), field.metadata["source"]

@@ -15,12 +15,13 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from noiselimit.data.arrays import Labels, first
-from noiselimit.data.columns import MISSING, Categorical, as_texts, kind_of, numbers
+from noiselimit.data.columns import MISSING, Categorical, Text, as_texts, kind_of, numbers
 from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
 from noiselimit.data.leakage import by_option, column_notes
 from noiselimit.data.reading import Reading, readable, require_modest
 from noiselimit.data.tables import Table, all_of, fit_table, require_distinct_names
 from noiselimit.errors import InputError, unknown
+from noiselimit.features.texts import TextFeatures
 
 MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
 HEADER_BYTES = 2**16  # where the separator is looked for
@@ -33,6 +34,17 @@ def is_table(value: Any) -> bool:
     return isinstance(value, pd.DataFrame) and all(isinstance(name, str) for name in value.columns)
 
 
+def as_frame(value: Any) -> Any:
+    """A DataFrame with one column of text, if that is what the value holds; else the value itself."""
+    if isinstance(value, pd.Series) and pd.api.types.infer_dtype(value, skipna=True) == "string":
+        return value.to_frame("text")
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "UOT":
+        value = value.tolist()
+    if isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value):
+        return pd.DataFrame({"text": list(value)})
+    return value
+
+
 def frame_data_set(
     inputs: pd.DataFrame,
     labels: Any,
@@ -42,6 +54,7 @@ def frame_data_set(
     clean_labels: Any = None,
     weights: Any = None,
     keep_unlabelled: bool = False,
+    text: TextFeatures = TextFeatures(),  # noqa: B008 - frozen
 ) -> DataSet:
     """A data set from a table of inputs, one row per example, and labels [n], numbers or names.
 
@@ -66,13 +79,18 @@ def frame_data_set(
     table, (names, encoded), clean, weight = all_of(
         source,
         lambda step: step(),
-        [lambda: fit_table(inputs, source), lambda: class_numbers(given, source), read_clean, read_weights],
+        [
+            lambda: fit_table(inputs, source, text),
+            lambda: class_numbers(given, source),
+            read_clean,
+            read_weights,
+        ],
     )
     features = table.encode(inputs, source)
     examples = make_examples(
         features, encoded, class_names=names, clean_labels=clean, weights=weight, source=source
     )
-    examples = replace(without_labels(examples, missing), identifiers=table.identifiers(inputs))
+    examples = replace(without_labels(examples, missing), kept=table.kept(inputs))
     return DataSet(name, examples, table=table, notes=table.notes)
 
 
@@ -146,6 +164,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     ignored = [name for name in frame.columns if name in reading.ignore]
     frame = frame.drop(columns=ignored)
     left_out = [f"{path}: ignored {', '.join(map(repr, ignored))}."] if ignored else []
+    features = TextFeatures(reading.features, reading.text, reading.cache, reading.progress)
     data = frame_data_set(
         frame,
         columns["label"],
@@ -154,10 +173,12 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         clean_labels=columns["clean-label"],
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
+        text=features,
     )
-    used = frame.drop(columns=list(data.examples.identifiers))
-    notes = (*left_out, *data.notes, *column_notes(used, data.examples.labels, str(path), by_option))
-    del frame, used, columns
+    assert data.table is not None
+    inputs_only = data.table.without_kept(frame)
+    notes = (*left_out, *data.notes, *column_notes(inputs_only, data.examples.labels, str(path), by_option))
+    del frame, inputs_only, columns
     pyarrow.default_memory_pool().release_unused()  # else pyarrow would keep the memory of the whole file
     return replace(data, notes=notes)
 
@@ -165,16 +186,16 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
 def read_table_inputs(
     path: Path, test: bool, table: Table | None
 ) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[Any]]]:
-    """(features [n, features] encoded as the run's table was, identifiers); labels are not needed."""
+    """(features [n, features] encoded as the run's table was, columns to keep); labels are not needed."""
     if table is None:
         raise InputError(f"{path}: the run was not trained on a table; give inputs as in training.")
     if test:
         raise InputError(f"{path}: a table has no test part; leave out --test.")
-    names = [column.name for column in table.columns if isinstance(column, Categorical)]
+    names = [column.name for column in table.columns if isinstance(column, Categorical | Text)]
     frame = _read_frame(path, names)
     if not len(frame):
         raise InputError(f"{path}: there are no rows; add some to predict for.")
-    return table.encode(frame, str(path)), table.identifiers(frame)
+    return table.encode(frame, str(path)), table.kept(frame)
 
 
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:

@@ -1,12 +1,13 @@
-"""Tables of numbers, names and dates: which kind each column has, and the encoding of whole tables.
+"""Tables of numbers, names, dates and text: which kind each column has, and the encoding of whole tables.
 
 The encoding is fitted once, on all rows, and kept with a run so that new rows are encoded in the same way.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from noiselimit.data.columns import (
     Date,
     Identifier,
     Numeric,
+    Text,
     as_texts,
     column_from_json,
     kind_of_input,
@@ -27,8 +29,10 @@ from noiselimit.data.columns import (
     parse_numbers,
     to_dates,
     to_float32,
+    to_texts,
 )
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
+from noiselimit.features.texts import TF_IDF, TextFeatures
 
 MOST_CATEGORIES = 1000  # each is a feature, so more would fill the memory with zeros
 FREQUENT, HASHED = 200, 32  # categories and hashed features of a column with more names than that
@@ -78,10 +82,39 @@ class Table:
         all_of(source, encode, (pair for pair in pairs if pair[0].width))
         return features
 
-    def identifiers(self, frame: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
-        """The identifiers of the rows: {column: [n]}, of those columns that are there."""
-        names = [column.name for column in self.columns if isinstance(column, Identifier)]
-        return {name: frame[name].to_numpy() for name in names if list(frame.columns).count(name) == 1}
+    def kept(self, frame: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
+        """Columns [n] for the outputs: identifiers, called `id_` and their name, and texts, `text_`."""
+        names = list(frame.columns)
+        return {
+            output: frame[column.name].to_numpy()
+            for column in self.columns
+            if (output := kept_as(column)) is not None and names.count(column.name) == 1
+        }
+
+    def without_kept(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame without identifiers and texts."""
+        return frame.drop(columns=[column.name for column in self.columns if kept_as(column) is not None])
+
+    def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
+        """Weights of embedders that were fitted to this table, to store beside the JSON."""
+        return {
+            f"{place}.{name}": array
+            for place, column in enumerate(self.columns)
+            if isinstance(column, Text)
+            for name, array in column.arrays.items()
+        }
+
+    def with_arrays(self, arrays: Mapping[str, npt.NDArray[np.float32]], *, trusted: bool) -> "Table":
+        """The table as it was before it was stored."""
+
+        def restore(place: int, column: Column) -> Column:
+            if not isinstance(column, Text):
+                return column
+            prefix = f"{place}."
+            own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+            return replace(column, arrays=own, trusted=trusted)
+
+        return replace(self, columns=tuple(restore(*each) for each in enumerate(self.columns)))
 
     def with_means(self, means: Sequence[float]) -> "Table":
         """With the means [features] of the training inputs, for numbers that are missing only later."""
@@ -89,6 +122,8 @@ class Table:
         columns = [
             replace(column, mean=float(means[end - column.width]))
             if isinstance(column, Numeric) and column.median is None
+            else replace(column, embed=None)
+            if isinstance(column, Text)
             else column
             for column, end in zip(self.columns, ends, strict=True)
         ]
@@ -135,19 +170,34 @@ def all_of(source: str, function: Callable[[Any], Any], arguments: Iterable[Any]
     return results
 
 
-def fit_table(frame: pd.DataFrame, source: str) -> Table:
+def kept_as(column: Column) -> str | None:
+    """The name of the column in outputs; None if it is not part of them."""
+    if isinstance(column, Identifier):
+        return f"id_{column.name}"
+    if isinstance(column, Text):
+        return column.name if column.name == "text" else f"text_{column.name}"
+    return None
+
+
+def fit_table(frame: pd.DataFrame, source: str, text: TextFeatures = TextFeatures()) -> Table:  # noqa: B008
     """Decide for every column what it holds; its notes say which columns were left out, and why.
 
-    Raises one InputError for all columns that cannot be used, such as free text or lists.
+    Raises one InputError for all columns that cannot be used, such as lists.
     """
     require_distinct_names(frame.columns, source)
     if not len(frame.columns):
         raise InputError(f"{source}: there is no column besides the labels; add the inputs.")
     if not len(frame):
         raise InputError(f"{source}: there are no rows; add examples.")
-    notes = _Notes()
-    found = all_of(source, lambda name: _fit_column(frame[name], source, notes), frame.columns)
-    table = Table(tuple(column for column in found if column is not None), notes.sentences(source))
+    for name in text.columns:
+        if name not in frame.columns:
+            raise InputError(f"{source}: --text: {unknown('column', name, frame.columns)}")
+    fitting = _Fitting(source, text)
+    found = all_of(source, lambda name: fitting.fit(frame[name]), frame.columns)
+    columns = [column for column in found if column is not None]
+    if not any(column.width for column in columns):  # texts that all differ may be short
+        columns = [fitting.identifier_as_text(frame[column.name]) for column in columns]
+    table = Table(tuple(columns), fitting.sentences())
     if not table.features:
         raise InputError(
             f"{source}: no column can be an input, because all are constant or identifiers; add some."
@@ -166,29 +216,6 @@ def require_distinct_names(names: Iterable[Any], source: str) -> None:
         seen.add(name)
 
 
-class _Notes:
-    """Names of columns by what happened to them."""
-
-    texts = (
-        ("identifiers", "identifiers of the rows; not used as inputs, but part of the outputs"),
-        ("constant", "constant; left out"),
-        ("infinite", "infinite numbers count as missing"),
-        ("words", "too many different words among the numbers; they count as missing"),
-        ("undated", "texts that are no dates count as missing"),
-    )
-
-    def __init__(self) -> None:
-        self.names: dict[str, list[str]] = {}
-
-    def add(self, what: str, name: str) -> None:
-        self.names.setdefault(what, []).append(name)
-
-    def sentences(self, source: str) -> tuple[str, ...]:
-        return tuple(
-            f"{source}: {named(self.names[what])}: {text}." for what, text in self.texts if what in self.names
-        )
-
-
 def named(names: Sequence[str]) -> str:
     """`column 'a'`, or `columns 'a', 'b', …`."""
     if len(names) == 1:
@@ -196,33 +223,150 @@ def named(names: Sequence[str]) -> str:
     return f"columns {', '.join(map(repr, names[:MOST_NAMED]))}{', …' if len(names) > MOST_NAMED else ''}"
 
 
-def _fit_column(values: "pd.Series[Any]", source: str, notes: _Notes) -> Column | None:
-    """The column, or None if it is to be left out."""
-    name, kind = str(values.name), kind_of_input(values, source)
-    column: Column | None
-    if kind == "names":
-        column = _fit_texts(name, values, source, notes)
-    elif kind == "dates":
-        column = _fit_dates(name, to_dates(values))
-    elif numbers_rows(values):
-        column = Identifier(name)
-    else:
-        column = _fit_numbers(name, to_float32(values, source), notes)
-    if column is None:
-        notes.add("constant", name)
-    elif isinstance(column, Identifier):
-        notes.add("identifiers", name)
-    return column
+class _Fitting:
+    """Decides what each column holds, and notes what happened to columns."""
 
+    texts: ClassVar = (
+        ("identifiers", "identifiers of the rows; not used as inputs, but part of the outputs"),
+        ("constant", "constant; left out"),
+        ("infinite", "infinite numbers count as missing"),
+        ("words", "too many different words among the numbers; they count as missing"),
+        ("undated", "texts that are no dates count as missing"),
+    )
 
-def _fit_numbers(name: str, found: npt.NDArray[np.float32], notes: _Notes) -> Numeric | None:
-    """None if constant."""
-    present = found[np.isfinite(found)]
-    if np.isinf(found).any():
-        notes.add("infinite", name)
-    if len(present) == len(found):
-        return None if (present == present[0]).all() else Numeric(name)
-    return Numeric(name, float(np.median(present))) if len(present) else None
+    def __init__(self, source: str, text: TextFeatures) -> None:
+        self.source, self.text = source, text
+        self.names: dict[str, list[str]] = {}
+
+    def note(self, what: str, name: str) -> None:
+        self.names.setdefault(what, []).append(name)
+
+    def sentences(self) -> tuple[str, ...]:
+        found = [
+            f"{self.source}: {named(self.names[what])}: {text}."
+            for what, text in self.texts
+            if self.names.get(what)
+        ]
+        if "embedded" in self.names:
+            chosen = self.text.chosen
+            hint = (
+                "; pretrained features find more label errors: run `pip install wordllama`"
+                if chosen == TF_IDF and self.text.name == "auto"
+                else ""
+            )
+            found.append(
+                f"{self.source}: {named(self.names['embedded'])}: free text, embedded by {chosen}{hint}."
+            )
+        return tuple(found)
+
+    def fit(self, values: "pd.Series[Any]") -> Column | None:
+        """The column, or None if it is to be left out."""
+        name, kind = str(values.name), kind_of_input(values, self.source)
+        column: Column | None
+        if name in self.text.columns:
+            column = self._free_text(values)
+        elif kind == "names":
+            column = self._texts(values)
+        elif kind == "dates":
+            column = _fit_dates(name, to_dates(values))
+        elif numbers_rows(values):
+            column = Identifier(name)
+        else:
+            column = self._numbers(name, to_float32(values, self.source))
+        if column is None:
+            self.note("constant", name)
+        elif isinstance(column, Identifier):
+            self.note("identifiers", name)
+        return column
+
+    def identifier_as_text(self, values: "pd.Series[Any]") -> Column:
+        """A column of identifiers, or of free text if most of its values have several words."""
+        name = str(values.name)
+        words = [len(text.split()) for text in to_texts(values, self.source)]
+        if np.median(words) < 2 or self.text.name == "none":
+            return Identifier(name)
+        self.names["identifiers"].remove(name)
+        return self._free_text(values)
+
+    def _numbers(self, name: str, found: npt.NDArray[np.float32]) -> Numeric | None:
+        """None if constant."""
+        present = found[np.isfinite(found)]
+        if np.isinf(found).any():
+            self.note("infinite", name)
+        if len(present) == len(found):
+            return None if (present == present[0]).all() else Numeric(name)
+        return Numeric(name, float(np.median(present))) if len(present) else None
+
+    def _texts(self, values: "pd.Series[Any]") -> Column | None:
+        """None if constant."""
+        name, (codes, texts) = str(values.name), as_texts(values)
+        if len(texts) == 1:
+            return None
+        if isinstance(values.dtype, pd.CategoricalDtype):  # the user says that these are names
+            if len(texts) > MOST_CATEGORIES and _are_sentences(texts):
+                return self._free_text(values)
+            return _fit_names(name, codes, texts, hashed=len(texts) > MOST_CATEGORIES)
+        rows = np.bincount(codes, minlength=len(texts))
+        present = np.array(texts, dtype=object) != MISSING
+        cells = int(rows[present].sum())
+        if rows[[bool(ISO_DATE.fullmatch(text)) for text in texts]].sum() >= MOST_DATES * cells:
+            dates = parse_dates(texts)
+            dated = np.asarray(dates.notna())
+            if rows[dated].sum() >= MOST_DATES * cells:
+                if not dated[present].all():
+                    self.note("undated", name)
+                return _fit_dates(name, dates[codes])
+        many = 2 * len(texts) > len(codes)
+        too_many = len(texts) > MOST_CATEGORIES or (many and len(texts) > SURELY_NAMES)
+        if len(texts) > MIXED:
+            column = self._mixture(name, codes, texts, SOME_NUMBERS if too_many else MOST_NUMBERS)
+            if column is not None:
+                return column
+            if _are_sentences(texts) and (many or len(texts) > MOST_CATEGORIES):
+                return self._free_text(values)
+        distinct = int(present.sum())
+        numbered = len(codes) >= FEWEST_NUMBERED and distinct == len(codes)
+        if numbered or (distinct > SURELY_NAMES and distinct >= DISTINCT * cells):
+            return Identifier(name)
+        return _fit_names(name, codes, texts, hashed=too_many)
+
+    def _mixture(
+        self, name: str, codes: npt.NDArray[np.int64], texts: list[str], share: float
+    ) -> Numeric | None:
+        """A column of numbers among which there are words; None if fewer than this share are numbers."""
+        present = np.array(texts, dtype=object) != MISSING
+        parsed = parse_numbers(texts)
+        word = present & np.isnan(parsed)
+        rows = np.bincount(codes, minlength=len(texts))
+        with_commas = word & ~np.isnan(parse_numbers([text.replace(",", ".") for text in texts]))
+        numeric = rows[present & ~word].sum()
+        cells = rows[present].sum()
+        if not word.any() or numeric + rows[with_commas].sum() < share * cells:
+            return None
+        if with_commas.any():
+            row = int(np.argmax(with_commas[codes]))
+            problem = f"column {name!r} holds numbers but '{texts[codes[row]]}' in row {row}"
+            raise InputError(f"{self.source}: {problem}; write decimal points instead of commas.")
+        words = tuple(text for text, is_word in zip(texts, word, strict=True) if is_word)
+        if len(words) > MIXED:
+            self.note("words", name)
+            words = ()
+        with np.errstate(over="ignore"):
+            found = parsed[codes].astype(np.float32)
+        column = self._numbers(name, found)
+        return None if column is None else replace(column, words=words)
+
+    def _free_text(self, values: "pd.Series[Any]") -> Text:
+        name, texts = str(values.name), to_texts(values, self.source)
+        if self.text.name == "none":
+            remedy = f"leave out --features none, or ignore the column (--ignore {name!r})"
+            raise InputError(f"{self.source}: column {name!r} holds free text; {remedy}.")
+        if not any(text.strip() for text in texts):
+            raise InputError(f"{self.source}: column {name!r} holds no text; fill it in or name another.")
+        embedder, arrays = self.text.load(texts)
+        self.note("embedded", name)
+        embed = partial(embedder.embed, cache=self.text.cache, progress=self.text.progress)
+        return Text(name, embedder.embedding, arrays, embed)
 
 
 def _fit_dates(name: str, found: pd.DatetimeIndex) -> Date | None:
@@ -235,41 +379,6 @@ def _fit_dates(name: str, found: pd.DatetimeIndex) -> Date | None:
     return Date(name, str(present[0]), str(present[len(present) // 2]), hour, missing)
 
 
-def _fit_texts(name: str, values: "pd.Series[Any]", source: str, notes: _Notes) -> Column | None:
-    """None if constant."""
-    codes, texts = as_texts(values)
-    if len(texts) == 1:
-        return None
-    if isinstance(values.dtype, pd.CategoricalDtype):  # the user says that these are names
-        if len(texts) > MOST_CATEGORIES and _are_sentences(texts):
-            raise _free_text(name, source)
-        return _fit_names(name, codes, texts, hashed=len(texts) > MOST_CATEGORIES)
-    rows = np.bincount(codes, minlength=len(texts))
-    present = np.array(texts, dtype=object) != MISSING
-    cells = int(rows[present].sum())
-    if rows[[bool(ISO_DATE.fullmatch(text)) for text in texts]].sum() >= MOST_DATES * cells:
-        dates = parse_dates(texts)
-        dated = np.asarray(dates.notna())
-        if rows[dated].sum() >= MOST_DATES * cells:
-            if not dated[present].all():
-                notes.add("undated", name)
-            return _fit_dates(name, dates[codes])
-    many = 2 * len(texts) > len(codes)
-    too_many = len(texts) > MOST_CATEGORIES or (many and len(texts) > SURELY_NAMES)
-    if len(texts) > MIXED:
-        share = SOME_NUMBERS if too_many else MOST_NUMBERS
-        column = _fit_mixture(name, codes, texts, share, source, notes)
-        if column is not None:
-            return column
-        if _are_sentences(texts) and (many or len(texts) > MOST_CATEGORIES):
-            raise _free_text(name, source)
-    distinct = int(present.sum())
-    numbered = len(codes) >= FEWEST_NUMBERED and distinct == len(codes)
-    if numbered or (distinct > SURELY_NAMES and distinct >= DISTINCT * cells):
-        return Identifier(name)
-    return _fit_names(name, codes, texts, hashed=too_many)
-
-
 def _fit_names(name: str, codes: npt.NDArray[np.int64], texts: list[str], *, hashed: bool) -> Categorical:
     if not hashed:
         return Categorical(name, tuple(texts))
@@ -280,43 +389,9 @@ def _fit_names(name: str, codes: npt.NDArray[np.int64], texts: list[str], *, has
     return Categorical(name, tuple(sorted(texts[place] for place in frequent)), HASHED)
 
 
-def _fit_mixture(
-    name: str, codes: npt.NDArray[np.int64], texts: list[str], share: float, source: str, notes: _Notes
-) -> Numeric | None:
-    """A column of numbers among which there are words; None if fewer than this share are numbers."""
-    present = np.array(texts, dtype=object) != MISSING
-    parsed = parse_numbers(texts)
-    word = present & np.isnan(parsed)
-    rows = np.bincount(codes, minlength=len(texts))
-    with_commas = word & ~np.isnan(parse_numbers([text.replace(",", ".") for text in texts]))
-    numeric = rows[present & ~word].sum()
-    cells = rows[present].sum()
-    if not word.any() or numeric + rows[with_commas].sum() < share * cells:
-        return None
-    if with_commas.any():
-        row = int(np.argmax(with_commas[codes]))
-        problem = f"column {name!r} holds numbers but '{texts[codes[row]]}' in row {row}"
-        raise InputError(f"{source}: {problem}; write decimal points instead of commas.")
-    words = tuple(text for text, is_word in zip(texts, word, strict=True) if is_word)
-    if len(words) > MIXED:
-        notes.add("words", name)
-        words = ()
-    with np.errstate(over="ignore"):
-        found = parsed[codes].astype(np.float32)
-    column = _fit_numbers(name, found, notes)
-    return None if column is None else replace(column, words=words)
-
-
 def _are_sentences(texts: list[str]) -> bool:
     long = sum(len(text.split()) >= SENTENCE_WORDS or len(text) >= SENTENCE_LENGTH for text in texts)
     return 2 * long > len(texts)
-
-
-def _free_text(name: str, source: str) -> InputError:
-    return InputError(
-        f"{source}: column {name!r} holds free text; embed it, for instance with sentence-transformers, and "
-        f"save the vectors as X and the labels as y with numpy.savez, or remove it (--ignore {name!r})."
-    )
 
 
 def numbers_rows(values: "pd.Series[Any]") -> bool:

@@ -1,13 +1,14 @@
-"""Features on disk, so that a picture is embedded once.
+"""Features on disk, so that a picture or text is embedded once.
 
 A cache folder has one sub-folder per model, weights and input size. It holds a manifest and parts: .npz files
-with `keys` [m, 16], digests of the pictures, and `features` [m, d]. A part is written atomically, so a killed
-process loses at most one. Several processes may add parts at the same time.
+with `keys` [m, 16], digests of the pictures or texts, and `features` [m, d]. A part is written atomically, so
+a killed process loses at most one. Several processes may add parts at the same time.
 """
 
 import hashlib
 import json
 import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,54 @@ import numpy.typing as npt
 
 from noiselimit.data.reading import readable
 from noiselimit.errors import InputError
-from noiselimit.features.embedders import Embedder, Features
 from noiselimit.files import atomic_file, make_folder, read_small_text, write_json
 
 MANIFEST = "manifest.json"
 VERSION = 1
-IDENTITY = ("name", "digest", "side", "dimension")
 KEY_BYTES = 16
 
 Keys = npt.NDArray[np.uint8]
+Features = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Which model made features; a run keeps it, to embed new inputs in the same way."""
+
+    name: str
+    """As the user gave it."""
+    digest: str
+    """Of the weights or, for a function, of what it makes of some inputs."""
+    dimension: int
+    side: int = 0
+    """Height and width of pictures; 0 for texts."""
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) for text in (self.name, self.digest)):
+            raise ValueError("a model has a name and a digest")
+        if not all(type(number) is int and number >= 0 for number in (self.dimension, self.side)):
+            raise ValueError("sizes are whole numbers")
+
+    def require_same(self, other: "Embedding") -> None:
+        """Raise InputError if another model has the same name, such as another version of it."""
+        if (self.digest, self.dimension) != (other.digest, other.dimension):
+            raise InputError(
+                f"features '{self.name}' have other weights than in training: install that version, or train "
+                "again."
+            )
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.side} pixels" if self.side else self.name
 
 
 class FeatureCache:
-    """Features by the digest of their picture, in a folder or, if that is None, in memory."""
+    """Features by the digest of their picture or text, in a folder or, if that is None, in memory."""
 
-    def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
+    def __init__(self, embedding: Embedding, folder: Path | None = None) -> None:
         self._places: dict[bytes, tuple[int, int]] = {}  # digest → part and row
         self._parts: list[Path | Features] = []
-        self._dimension = embedder.dimension
-        self._folder = None if folder is None else _open_folder(folder, embedder)
+        self._dimension = embedding.dimension
+        self._folder = None if folder is None else _open_folder(folder, embedding)
         if self._folder is not None:
             for path in sorted(self._folder.glob("*.npz")):
                 self._index(_load(path, "keys"), path)
@@ -43,7 +73,7 @@ class FeatureCache:
         return key in self._places
 
     def add(self, keys: Keys, features: Features) -> None:
-        """Add features [m, d] of pictures with these digests [m, 16]."""
+        """Add features [m, d] of inputs with these digests [m, 16]."""
         if self._folder is None:
             self._index(keys, features)
             return
@@ -58,7 +88,7 @@ class FeatureCache:
         self._parts.append(part)
 
     def read(self, keys: Keys) -> Features:
-        """Features [n, d] of pictures [n, 16], all of which must be here."""
+        """Features [n, d] of inputs with these digests [n, 16], all of which must be here."""
         places = np.array([self._places[key.tobytes()] for key in keys], np.int64)
         found = np.empty((len(keys), self._dimension), np.float32)
         for number in np.unique(places[:, 0]).tolist():
@@ -75,11 +105,11 @@ def _load(path: Path, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _open_folder(cache: Path, embedder: Embedder) -> Path:
+def _open_folder(cache: Path, embedding: Embedding) -> Path:
     """The sub-folder for this model, with a manifest that says so."""
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", embedder.name)[-60:]
-    folder = make_folder(cache / f"{name}-{embedder.side}-{embedder.digest[:16]}")
-    wanted = {"version": VERSION, **{name: getattr(embedder, name) for name in IDENTITY}}
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", embedding.name)[-60:]
+    folder = make_folder(cache / f"{name}-{embedding.side}-{embedding.digest[:16]}")
+    wanted = {"version": VERSION, **asdict(embedding)}
     path = folder / MANIFEST
     if not path.exists():
         write_json(path, wanted)

@@ -17,10 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from noiselimit.data.reading import reason_of
+from noiselimit.dotted import canonical, is_dotted
+from noiselimit.dotted import load as load_function
 from noiselimit.errors import InputError, unknown
+from noiselimit.features.cache import Embedding, Features
 from noiselimit.networks.efficientnet import EfficientNetLite0, fold_batch_norms, load_published
-from noiselimit.networks.module import canonical, is_dotted
-from noiselimit.networks.module import load as load_function
 
 DEFAULT = "efficientnet-lite0"
 PACKAGES = {
@@ -30,7 +31,6 @@ PACKAGES = {
 }
 """What each kind of embedder needs, and how to install it."""
 
-Features = npt.NDArray[np.float32]
 Pixels = npt.NDArray[np.uint8]
 Loaded = tuple[nn.Module, Callable[[Tensor], Tensor], int | None]
 """A network, how to call it with pixels, and the side that it was trained with."""
@@ -64,11 +64,12 @@ class Embedder:
         device: torch.device,
         parallel: bool = False,
     ) -> None:
-        self.name, self.side, self.device = name, side, device
-        self._network, self._turn = network, nullcontext() if parallel else Lock()
+        self.device = device
+        self._name, self._network = name, network
+        self._turn = nullcontext() if parallel else Lock()
         tried = self.embed(np.random.default_rng(0).integers(0, 256, (2, 3, side, side), np.uint8))
-        self.dimension = tried.shape[1]
-        self.digest = digest_tensors(weights) or digest_tensors([torch.from_numpy(tried)])
+        digest = digest_tensors(weights) or digest_tensors([torch.from_numpy(tried)])
+        self.embedding = Embedding(name, digest, tried.shape[1], side)
 
     def embed(self, pictures: Pixels) -> Features:
         """Embed pictures [n, 3, side, side]; returns finite numbers [n, d]."""
@@ -77,9 +78,9 @@ class Embedder:
             array: Features = np.ascontiguousarray(torch.as_tensor(found).float().cpu().numpy())
         if array.ndim != 2 or len(array) != len(pictures) or not array.shape[1]:
             shapes = f"{list(array.shape)} for {len(pictures)} images: return [{len(pictures)}, d]"
-            raise InputError(f"features '{self.name}' return shape {shapes}.")
+            raise InputError(f"features '{self._name}' return shape {shapes}.")
         if not np.isfinite(array).all():
-            raise InputError(f"features '{self.name}' hold NaN or infinity: use other features.")
+            raise InputError(f"features '{self._name}' hold NaN or infinity: use other features.")
         return array
 
 

@@ -12,25 +12,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL.Image import Image
 from torch.nn.functional import interpolate
 
 from noiselimit.data.arrays import Inputs, LazyInputs, highest_value
-from noiselimit.data.examples import DataSet
+from noiselimit.data.columns import Text
+from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.image_folder import SMALLEST_FOR_FEATURES as SMALLEST
-from noiselimit.data.pictures import GREY, for_each, stack_pictures
+from noiselimit.data.pictures import GREY, for_each, is_picture_list, stack_pictures
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
-from noiselimit.features.cache import KEY_BYTES, FeatureCache, Keys
+from noiselimit.features.cache import KEY_BYTES, Embedding, FeatureCache, Features, Keys
 from noiselimit.features.embedders import (
     DEFAULT,
     PACKAGES,
     Embedder,
-    Features,
     Pixels,
     default_side,
     load_embedder,
 )
+from noiselimit.features.texts import is_text_embedder
 from noiselimit.machine import MOST_THREADS, available_cores
 
 CPU_BATCH, GPU_BATCH = 16, 256
@@ -68,9 +68,11 @@ class PictureFeatures:
         self._missing = self._auto and network == "auto" and find_spec(PACKAGES[DEFAULT][0]) is None
         self._used = name != "none" and not (self._auto and (network != "auto" or self._missing))
         self._embedder: Embedder | None = None
-        if self._used and not self._auto:
+        if is_text_embedder(name):
+            self._used = False
+        elif self._used and not self._auto:
             self._embedder = load_embedder(name, self._device, side)
-            side = self._embedder.side
+            side = self._embedder.embedding.side
         self._side = side or default_side(self._device)
 
     @property
@@ -80,8 +82,7 @@ class PictureFeatures:
 
     def stack(self, inputs: Any) -> Any:
         """Make a list of PIL pictures that suit features an array: they may differ in size. Others stay."""
-        is_list = isinstance(inputs, list) and inputs and all(isinstance(each, Image) for each in inputs)
-        if not self._used or not is_list or all(each.mode in GREY for each in inputs):
+        if not self._used or not is_picture_list(inputs) or all(each.mode in GREY for each in inputs):
             return inputs
         smallest = min(min(each.size) for each in inputs)
         return inputs if self._auto and smallest < SMALLEST else stack_pictures(inputs, self._side)
@@ -94,29 +95,51 @@ class PictureFeatures:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> DataSet:
-        """The training part of the data with features as inputs; reports still show the pictures.
+        """The data with features as inputs; reports still show the pictures.
 
         Data that do not suit 'auto' are returned as they are. For the options, see `embed_pictures`.
         """
         pictures = data.examples.inputs
+        if data.table is not None and any(isinstance(column, Text) for column in data.table.columns):
+            return data
         if self._auto and not _suit_features(pictures):
             return data
         if not self._used:
             return replace(data, notes=(*data.notes, MISSING_EXTRA)) if self._missing else data
         if pictures.ndim != 4:
-            raise InputError(
-                f"{data.name}: --features is for images, which these data are not; leave it out."
-            )
-        embedder = self._embedder or load_embedder(DEFAULT, self._device, self._side)
-        found = embed_pictures(pictures, embedder, cache, threads, progress)
+            raise InputError(f"{data.name}: --features is for images and text: leave it out.")
+        embedder = self._load()
+
+        def embed(part: Examples) -> Examples:
+            return replace(part, inputs=embed_pictures(part.inputs, embedder, cache, threads, progress))
+
         return DataSet(
             data.name,
-            replace(data.examples, inputs=found),
+            embed(data.examples),
+            None if data.test is None else embed(data.test),
             notes=data.notes,
+            validation=None if data.validation is None else embed(data.validation),
             resize=data.resize,
             pictures=pictures,
-            features=f"{embedder.name} at {embedder.side} pixels",
+            embedding=embedder.embedding,
         )
+
+    def embed(self, inputs: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Embedding | None]:
+        """Features of pictures that suit them, and the model; other inputs stay as they are."""
+        if not self._used or inputs.ndim != 4 or (self._auto and not _suit_features(inputs)):
+            return inputs, None
+        embedder = self._load()
+        return embed_pictures(inputs, embedder), embedder.embedding
+
+    def _load(self) -> Embedder:
+        return self._embedder or load_embedder(DEFAULT, self._device, self._side)
+
+
+def embed_like(embedding: Embedding, pictures: Inputs, device: torch.device) -> Features:
+    """Embed pictures [n, channels, height, width] with the model of a run."""
+    embedder = load_embedder(embedding.name, device, embedding.side)
+    embedding.require_same(embedder.embedding)
+    return embed_pictures(pictures, embedder)
 
 
 def _suit_features(inputs: Inputs) -> bool:
@@ -157,15 +180,15 @@ def embed_pictures(
     workers = int(number("threads", cores, at_least=1, at_most=MOST_THREADS))
     scale = _scale(pictures)
     keys = _digest(pictures)
-    store = FeatureCache(embedder, cache)
+    store = FeatureCache(embedder.embedding, cache)
     first = dict(reversed([(key.tobytes(), row) for row, key in enumerate(keys)]))  # equal pictures: once
     rows = np.array(sorted(row for key, row in first.items() if key not in store), np.int64)
-    size = GPU_BATCH if embedder.device.type == "cuda" else CPU_BATCH
+    side, size = embedder.embedding.side, GPU_BATCH if embedder.device.type == "cuda" else CPU_BATCH
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
 
     def embed(batch: Rows) -> Features:
         torch.set_num_threads(1)  # of this worker: batches in parallel do not wait for each other
-        return embedder.embed(_prepare([pictures[int(row)] for row in batch], scale, embedder.side))
+        return embedder.embed(_prepare([pictures[int(row)] for row in batch], scale, side))
 
     saved = done = 0
     waiting: list[Features] = []

@@ -1,7 +1,7 @@
 """Networks by name: every module here that defines NETWORKS adds to the table."""
 
+from noiselimit.dotted import is_dotted
 from noiselimit.networks.architecture import Architecture, Role, check_name
-from noiselimit.networks.module import is_dotted
 from noiselimit.networks.network import Network
 from noiselimit.registry import discover, find
 

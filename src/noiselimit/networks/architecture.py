@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from noiselimit import networks  # the package: its NETWORKS exist only after this file is imported
+from noiselimit.dotted import is_dotted
 from noiselimit.errors import InputError, unknown
 from noiselimit.networks.module import (
     build_features,
     build_network,
     check_network,
-    is_dotted,
     seeded_generator,
 )
 from noiselimit.networks.network import dropout_keys, head_of

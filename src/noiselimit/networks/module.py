@@ -5,39 +5,22 @@ returns is checked before training starts, because K runs share one module and l
 """
 
 import math
-import operator
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from importlib import import_module
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from noiselimit.dotted import load, user_code
 from noiselimit.errors import InputError
 from noiselimit.networks.network import Dropout, head_of
 
-Factories = Mapping[str, Callable[..., Any]]
 BATCH = 4  # inputs that a module is tried with
 
-_OVERRIDES: ContextVar[Factories] = ContextVar("overrides", default=MappingProxyType({}))
 _GENERATOR_LOCK = threading.Lock()  # torch's generator is global, and blocks are built in threads
-
-
-@contextmanager
-def override_factories(factories: Factories) -> Iterator[None]:
-    """Use these factories for their dotted paths within the block, instead of importing the paths."""
-    token = _OVERRIDES.set({canonical(path): factory for path, factory in factories.items()})
-    try:
-        yield
-    finally:
-        _OVERRIDES.reset(token)
 
 
 @contextmanager
@@ -48,53 +31,9 @@ def seeded_generator(seed: int) -> Iterator[None]:
         yield
 
 
-def is_dotted(name: object) -> bool:
-    """Return whether it reads 'package.module:factory' or 'package.module.factory'; imports nothing."""
-    if not isinstance(name, str):
-        return False
-    module, colon, factory = name.partition(":")
-    parts = [*module.split("."), *(factory.split(".") if colon else [])]
-    return len(parts) > 1 and all(part.isidentifier() for part in parts)
-
-
-def canonical(name: str) -> str:
-    """Return a dotted path with a colon, so that both spellings make one run; other names stay."""
-    return ":".join(_split(name)) if is_dotted(name) else name
-
-
-def _split(path: str) -> tuple[str, str]:
-    module, _, attributes = path.partition(":") if ":" in path else path.rpartition(".")
-    return module, attributes
-
-
-def load(what: str, path: str) -> Callable[..., Any]:
-    """Import the factory at a dotted path, searching the working folder last; `what` is for messages."""
-    if (override := _OVERRIDES.get().get(path)) is not None:
-        return override
-    module, attributes = _split(path)
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)  # not removed again: a factory may import more when it is called
-    with _user_code(f"{what} '{path}' cannot be imported ({{}}): fix it, or run in the folder that has it."):
-        return operator.attrgetter(attributes)(import_module(module))  # type: ignore[no-any-return]
-
-
-@contextmanager
-def _user_code(message: str) -> Iterator[None]:
-    """Turn any exception, also SystemExit, into an InputError with the exception in the message's {}."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        lines = str(error).strip().splitlines()
-        reason = f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
-        raise InputError(message.replace("{}", reason)) from error
-
-
 def _build(what: str, path: str, arguments: tuple[Any, ...], seed: int) -> nn.Module:
     factory = load(what, path)
-    with _user_code(f"{what} '{path}' fails when called with {arguments}: {{}}."), seeded_generator(seed):
+    with user_code(f"{what} '{path}' fails when called with {arguments}: {{}}."), seeded_generator(seed):
         module = factory(*arguments)
     if not isinstance(module, nn.Module):
         raise InputError(f"{what} '{path}' returns {type(module).__name__}: return a torch.nn.Module.")
@@ -175,7 +114,7 @@ def _check_tensors(what: str, path: str, module: nn.Module) -> None:
 def _call(what: str, path: str, module: nn.Module, input_shape: tuple[int, ...], when: str = "") -> Any:
     varied = torch.arange(float(BATCH * math.prod(input_shape))).square().sin().reshape(BATCH, *input_shape)
     message = f"{what} '{path}' fails on inputs of shape {list(input_shape)}{when} ({{}}): fix it first."
-    with _user_code(message), seeded_generator(0), torch.no_grad():
+    with user_code(message), seeded_generator(0), torch.no_grad():
         return module(varied)
 
 

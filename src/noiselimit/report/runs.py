@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.data.arrays import highest_value
+from noiselimit.data.columns import Text
 from noiselimit.data.examples import DataSet
+from noiselimit.data.tables import kept_as
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
@@ -20,7 +22,7 @@ from noiselimit.runs.selection import choose
 from noiselimit.runs.spec import problem
 
 SUSPECTS = 40
-COLUMNS_SHOWN, LONGEST_TEXT = 8, 60
+COLUMNS_SHOWN, LONGEST_CELL, LONGEST_TEXT = 8, 60, 400
 NOT_SETTINGS = frozenset({"schema", "method", "hyper", "seed", "parent"})
 """Fields of a spec that have a column of their own, or follow from others."""
 
@@ -175,7 +177,7 @@ def _first_columns(data: DataSet, row: int) -> list[tuple[str, str]]:
     """Name and value of the first columns of a row, then the number of further columns."""
     cells = list(islice(_cells(data, row), COLUMNS_SHOWN))
     more = (data.examples.inputs.shape[1] if data.table is None else len(data.table.columns)) - len(cells)
-    shown = [(shorten(name, LONGEST_TEXT), shorten(value, LONGEST_TEXT)) for name, value in cells]
+    shown = [(shorten(name, LONGEST_CELL), value) for name, value in cells]
     return [*shown, ("…", f"{more} more")] if more else shown
 
 
@@ -188,8 +190,9 @@ def _cells(data: DataSet, row: int) -> Iterator[tuple[str, str]]:
     start = 0
     for column in data.table.columns:
         end = start + column.width
-        own = data.examples.identifiers.get(column.name)
-        yield column.name, column.show(values[start:end]) if own is None else str(own[row])
+        own = data.examples.kept.get(kept_as(column) or "")
+        shown = column.show(values[start:end]) if own is None else str(own[row])
+        yield column.name, shorten(shown, LONGEST_TEXT if isinstance(column, Text) else LONGEST_CELL)
         start = end
 
 

@@ -14,6 +14,7 @@ import safetensors.torch
 from torch import Tensor
 
 from noiselimit.data.table_file import read_parquet
+from noiselimit.dotted import canonical, is_dotted
 from noiselimit.errors import InputError
 from noiselimit.files import (
     atomic_file,
@@ -23,12 +24,14 @@ from noiselimit.files import (
     read_small_text,
     require_regular,
 )
-from noiselimit.networks.module import canonical, is_dotted
 from noiselimit.networks.network import without_draws
 from noiselimit.runs.run import Averaged, DataInfo, Run, RunContents, Weights
-from noiselimit.runs.spec import RunSpec
+from noiselimit.runs.selection import choose
+from noiselimit.runs.spec import RunSpec, problem
 
-AVERAGED = "averaged.safetensors"
+AVERAGED, TABLE = "averaged.safetensors", "table.safetensors"
+RUNS = "runs"
+"""Folder inside an audit with the runs that it averaged."""
 METRICS = {
     *("best_epoch", "last_epoch", "train_examples", "validation_examples", "test_examples"),
     *("validation_accuracy", "validation_loss", "test_accuracy", "last_test_accuracy"),
@@ -53,6 +56,9 @@ def write_run(run: Run, out: Path) -> Run:
             (temporary / "metrics.json").write_text(json_text(dict(run.metrics)), "utf-8")
             lines = (json.dumps(dict(record), allow_nan=False) for record in run.history)
             (temporary / "history.jsonl").write_text("".join(line + "\n" for line in lines), "utf-8")
+            arrays = {} if run.data.table is None else run.data.table.arrays()
+            if arrays:
+                (temporary / TABLE).write_bytes(safetensors.numpy.save(arrays))
             if run.in_memory is not None:
                 _write_contents(temporary, run.in_memory)
     except OSError as error:
@@ -112,8 +118,35 @@ def load_run(
     data = _read_json(folder / "data.json")
     with _reading(folder / "data.json"):
         info = DataInfo.from_json(data)
+    if info.table is not None:
+        table = info.table.with_arrays(_read_arrays(folder / TABLE), trusted=trusted)
+        info = dataclasses.replace(info, table=table)
     factories = _factories(spec, factory, folder)
     return Run(spec, info, history, metrics, path=folder, trusted=trusted, factories=factories)
+
+
+def load_chosen(path: str | Path, *, trusted: bool = False) -> list[Run]:
+    """Load the runs to predict with: of a run folder, that run; of an audit, the runs that it averaged.
+
+    Of a folder of runs, those of the setting that validation chooses.
+    """
+    folder = Path(path)
+    if (folder / "spec.json").exists():
+        return [load_run(folder, trusted=trusted)]
+    audited = folder / RUNS
+    places = sorted(each.parent for each in (audited if audited.is_dir() else folder).glob("[!.]*/spec.json"))
+    if not places:
+        raise _not_a_run(folder)
+    runs = [load_run(place, trusted=trusted) for place in places]
+    if audited.is_dir():
+        return runs
+    chosen = [run for run, starred in zip(runs, choose(runs), strict=True) if starred]
+    if len({problem(run.spec).key for run in chosen}) > 1:
+        names = f"such as {places[0]}"
+        raise InputError(f"{folder} holds runs on several data sets or noises: name one of them, {names}.")
+    if not chosen:
+        raise InputError(f"all runs in {folder} failed: train again.")
+    return chosen
 
 
 def _not_a_run(folder: Path) -> InputError:
@@ -177,6 +210,14 @@ def read_weights(folder: Path) -> Weights:
                 raise ValueError("a weight is not finite")
             networks[network][rest] = tensor
     return Weights(networks["classifier"], networks["predictor"] or None)
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    """Arrays of a safetensors file; none if it is not there."""
+    if not path.exists():
+        return {}
+    with _reading(path):
+        return dict(safetensors.numpy.load_file(path))
 
 
 def read_outputs(folder: Path) -> pd.DataFrame:

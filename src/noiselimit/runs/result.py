@@ -35,6 +35,7 @@ def make_run(
         highest=highest_value(data.examples.inputs),
         table=data.table,
         resize=data.resize,
+        embedding=data.embedding,
         notes=data.notes,
     )
     metrics = {**_metrics(spec, prepared, result, data), **environment}

@@ -15,12 +15,18 @@ import torch
 from torch import Tensor, nn
 
 from noiselimit.data.arrays import Inputs, LazyInputs, canonical_inputs, highest_value
+from noiselimit.data.pictures import is_picture_list, stack_pictures
+from noiselimit.data.table_file import as_frame
 from noiselimit.data.tables import Table
+from noiselimit.dotted import is_dotted, override_factories
+from noiselimit.engine.backend import find_device
 from noiselimit.engine.block_data import EVALUATION_BATCH, evaluation_batch
 from noiselimit.engine.network_stack import State
 from noiselimit.errors import InputError
+from noiselimit.features.cache import Embedding
+from noiselimit.features.pictures import embed_like
+from noiselimit.features.texts import require_trust
 from noiselimit.networks import Role
-from noiselimit.networks.module import is_dotted, override_factories
 from noiselimit.runs.spec import FLOAT32, RunSpec, architecture
 
 OTHER_SCALE = 4
@@ -45,15 +51,18 @@ class DataInfo:
     """Messages from reading the data, such as skipped pictures."""
     resize: int | None = None
     """Side to which picture files were scaled before cropping."""
+    embedding: Embedding | None = None
+    """The model whose features are the inputs, for runs trained on frozen features of pictures."""
 
     def __post_init__(self) -> None:
         if self.table is not None and len(self.mean) == self.table.features:
             object.__setattr__(self, "table", self.table.with_means(self.mean))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; 'table', 'notes' and 'resize' only if set."""
+        """Plain JSON values; 'table', 'notes', 'resize' and 'embedding' only if set."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain["table"] = None if self.table is None else self.table.to_json()
+        plain["embedding"] = None if self.embedding is None else dataclasses.asdict(self.embedding)
         plain = {name: value for name, value in plain.items() if value not in (None, ())}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
@@ -63,6 +72,8 @@ class DataInfo:
         known: dict[str, Any] = {name: value[name] for name in cls.__dataclass_fields__ if name in value}
         if "table" in known:
             known["table"] = Table.from_json(known["table"])
+        if "embedding" in known:
+            known["embedding"] = Embedding(**known["embedding"])
         known |= {name: tuple(each) for name, each in known.items() if isinstance(each, list)}
         info = cls(**known)
         features = info.table.features if info.table else info.input_shape[0]
@@ -227,21 +238,35 @@ class Run:
             ) from None
         return module.eval()
 
+    def encode(self, inputs: Any) -> Inputs:
+        """Inputs as the networks take them: tables are encoded, and pictures embedded as in training."""
+        if self.data.table is not None:
+            inputs = as_frame(inputs)
+        if self.data.table is not None and isinstance(inputs, pd.DataFrame):
+            inputs = self.data.table.encode(inputs, "inputs")
+        embedding = self.data.embedding
+        if embedding is not None and is_picture_list(inputs):
+            inputs = stack_pictures(inputs, embedding.side)
+        ready = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, "inputs")
+        if embedding is None or ready.ndim != 4:
+            return ready
+        require_trust(embedding, self.trusted)
+        return embed_like(embedding, ready, find_device("auto"))
+
     def predict_proba(self, inputs: Any, batch_size: int = 1000) -> npt.NDArray[np.float32]:
         """Predict class probabilities.
 
         Parameters
         ----------
-        inputs : array, lazy inputs or, for a run trained on a table, a DataFrame with its columns.
+        inputs : array, lazy inputs or, for a run trained on a table, a DataFrame with its columns; texts or
+            pictures for a run trained on their features.
         batch_size : inputs at a time, at most.
 
         Returns
         -------
         float32 array [n, C]
         """
-        if self.data.table is not None and isinstance(inputs, pd.DataFrame):
-            inputs = self.data.table.encode(inputs, "inputs")
-        ready = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, "inputs")
+        ready = self.encode(inputs)
         if ready.shape[1:] != self.data.input_shape:
             raise InputError(
                 f"inputs have shape {list(ready.shape[1:])} each, but the run was trained on "
@@ -260,16 +285,21 @@ class Run:
         return np.asarray(torch.cat(found).numpy(), np.float32)
 
 
-def prediction_table(run: Run, inputs: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """One row per input: index, name if there are names, predicted label and class, and its probability."""
-    probabilities = run.predict_proba(inputs)
+def prediction_table(runs: Sequence[Run], inputs: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """One row per input: index, name if there are names, prediction, and the probability of each class.
+
+    Probabilities are means over the runs, which have the same classes and inputs.
+    """
+    encoded, class_names = runs[0].encode(inputs), runs[0].data.class_names
+    probabilities = np.mean([run.predict_proba(encoded) for run in runs], axis=0)
     labels = probabilities.argmax(1)
     table = pd.DataFrame(
         {
             "index": np.arange(len(labels)),
             "predicted_label": labels,
-            "predicted_class": [run.data.class_names[label] for label in labels],
+            "predicted_class": [class_names[label] for label in labels],
             "probability": probabilities.max(1),
+            **{f"probability_{name}": probabilities[:, label] for label, name in enumerate(class_names)},
         }
     )
     if names is not None:

@@ -153,8 +153,8 @@ class RunSpec:
         }
 
     def _check_networks(self) -> None:
+        from noiselimit.dotted import canonical
         from noiselimit.networks import check_name, is_dotted
-        from noiselimit.networks.module import canonical
 
         if self.network != "auto":
             check_name(self.network)
