@@ -20,6 +20,7 @@ from benchmarks.peers import (
     Setting,
     cleanlab_flags,
     cross_validate,
+    cross_validate_logistic,
     flagging,
     loss,
     normalized_margin,
@@ -35,7 +36,7 @@ from noiselimit.audit.find import find_label_issues
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import find_device
-from noiselimit.errors import InputError, Notice
+from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.features.pictures import PictureFeatures
 from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
@@ -68,6 +69,7 @@ def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> F
 
 TRAININGS: dict[str, Callable[[DataSet, int, Setting], Found]] = {
     "folds": cross_validate,
+    "logistic": cross_validate_logistic,
     "plain": train_plain,
     "margins": train_margins,
     "default": partial(audit_with, DEFAULT),
@@ -76,6 +78,7 @@ TRAININGS: dict[str, Callable[[DataSet, int, Setting], Found]] = {
 
 ACTIVITIES = {
     "folds": "cross-validation, for cleanlab",
+    "logistic": "logistic regression in five folds, for cleanlab",
     "plain": "plain training, for the loss",
     "margins": "training for AUM",
     "default": "noiselimit audit",
@@ -103,7 +106,7 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
         epochs = None if when == "last" else int(found["plain"]["best_epochs"][0])
         margins = found["margins"]["margins"][:epochs].astype(np.float64)
         return dict(ranking(-margins.mean(0), wrong))
-    probabilities = found["folds"][when]
+    probabilities = found["logistic" if when == "logistic" else "folds"][when]
     entry = dict(ranking(CLEANLAB[rank.removeprefix("cleanlab-")](probabilities, given), wrong))
     if find_spec("cleanlab") is not None:
         entry |= flagging(*cleanlab_flags(probabilities, given), wrong)
@@ -115,13 +118,14 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
     (data, wrong), device = load_problem(problem), find_device(setting.device)
     started, computed = time.perf_counter(), time.process_time()
     data = PictureFeatures(setting.features, setting.network, setting.device).apply(
-        data, threads=setting.threads
+        data, cache=setting.cache, threads=setting.threads
     )
     embedding = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - computed}
     found: dict[str, Found] = {}
     took: dict[str, Row] = {}
     failures: dict[str, str] = {}
-    for name, training in TRAININGS.items():
+    for name in setting.trainings or TRAININGS:
+        training = TRAININGS[name]
         title = f"{problem.data}, {problem.noise}, seed {problem.seed}: {ACTIVITIES[name]}"
         print(f"detection: {title}", file=sys.stderr, flush=True)
         reset_memory(device)
@@ -234,6 +238,12 @@ def main(
     threads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")
     ] = None,
+    trainings: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help=f"Of {', '.join(TRAININGS)}. Default: all.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep features here, to embed images once.")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write; its rows are kept.")] = Path(
         "detection.json"
     ),
@@ -250,7 +260,11 @@ def main(
     noises = noise.split(",") if noise else None
     seeds = [int(each) for each in seed.split(",")]
     problems = make_problems(data.split(","), noises, seeds, examples, data_dir, quick=quick)
-    setting = Setting(2 if quick and epochs is None else epochs, network, device, threads, features)
+    chosen = tuple(trainings.split(",")) if trainings else ()
+    for each in set(chosen) - set(TRAININGS):
+        raise unknown("training", each, TRAININGS)
+    usual = 2 if quick and epochs is None else epochs
+    setting = Setting(usual, network, device, threads, features, cache, chosen)
     content = compare_tools(problems, setting, out, quick=quick)
     print_results(content)
     if any(row["failures"] for row in content["rows"]):

@@ -6,12 +6,16 @@ training, and plain cross-entropy by its loss. All train the network and the set
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from benchmarks.problems import Floats, Labels
@@ -46,6 +50,10 @@ class Setting:
     threads: int | None = None
     features: str = "none"
     """Features of images that all tools train on; see `PictureFeatures`."""
+    cache: Path | None = None
+    """Folder for these features."""
+    trainings: tuple[str, ...] = ()
+    """Names of the trainings to run; empty: all."""
 
     def plan(self, plan: AuditPlan, seed: int) -> AuditPlan:
         """An audit of ours in this setting."""
@@ -77,6 +85,19 @@ def cross_validate(data: DataSet, seed: int, setting: Setting) -> Found:
         found["last"][split.validation], found["averaged"][split.validation] = row.callback_result.numpy()
         found["stopped"][split.validation] = row.best["validation"].classifier.numpy()
     return {**found, "best_epochs": np.array([row.best_epoch for row in rows])}
+
+
+def cross_validate_logistic(data: DataSet, seed: int, setting: Setting) -> Found:
+    """Held-out probabilities [n, C] of logistic regression in the same five folds; vectors only."""
+    inputs, labels = np.asarray(data.examples.inputs), data.examples.labels
+    if inputs.ndim != 2:
+        raise RuntimeError("logistic regression is measured on vectors only")
+    found = np.empty((len(labels), data.examples.classes), np.float32)
+    for split in fold_splits(labels, seed):
+        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
+        model.fit(inputs[split.train], labels[split.train])
+        found[split.validation] = model.predict_proba(inputs[split.validation])
+    return {"logistic": found}
 
 
 def train_plain(data: DataSet, seed: int, setting: Setting) -> Found:

@@ -58,7 +58,7 @@ def measure(folder: Path) -> dict[str, Any]:
         "exact": {
             "folders": [run["folder"] for run in trained],
             "files": sorted(path.name for path in next(runs.glob("limit-l-*")).iterdir()),
-            "audit_files": sorted(path.name for path in audit.iterdir()),
+            "audit_files": sorted(path.name for path in audit.iterdir() if path.is_file()),
             "columns": list(issues.columns),
             "rows": digest(outputs["index"]),
             "noisy_labels": digest(outputs["given_label"]),

@@ -19,7 +19,7 @@ from noiselimit.cli.audit import caution, default_folder, make_plan
 from noiselimit.data.reading import Reading
 
 QUICK = ("--fast", "--quiet", "--threads", "1", "--epochs", "12")
-FILES = {"label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"}
+FILES = {"label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html", "runs"}
 HOSTILE = "<script>alert(1)</script>"
 NAMES = np.array(["ant", HOSTILE, "cow, brown"])
 ROWS, WRONG = 240, np.arange(5, 240, 20)
@@ -88,7 +88,7 @@ def test_the_terminal_shows_how_many_which_and_where(command, trained, table) ->
     assert any(HOSTILE in line for line in worst)
     assert any("cleaned.csv" in line for line in lines)
     assert lines[-1].endswith("audit-animals/report.html")
-    assert {path.name for path in Path("audit-animals").iterdir()} == FILES
+    assert {path.name for path in Path("audit-animals").iterdir()} == FILES - {"runs"}  # nothing was trained
     issues = pd.read_parquet("audit-animals/label_issues.parquet")
     assert np.flatnonzero(issues["is_label_issue"]).tolist() == WRONG.tolist()
     assert issues["predicted_label"].tolist() == right_names().tolist()

@@ -154,7 +154,7 @@ AUDITS = [
 RUNS = [
     (nothing, ("show", "nowhere"), "does not exist"),
     (saved(), ("show", "out"), "--resume out"),
-    (nothing, ("predict", "runs", "table.npz"), "such as runs/"),
+    (nothing, ("export", "runs"), "such as runs/"),
     (folder("empty"), ("show", "empty"), "spec.json"),
     (nothing, ("show", "two\nlines"), "two lines"),
     (text("run/spec.json", "[]"), ("show", "run"), "run/spec.json"),

@@ -87,10 +87,13 @@ def test_a_new_hyper_parameter_becomes_an_option_by_itself(monkeypatch):
     assert "[default: 3]" in str(found.annotation.__metadata__[0].help)
 
 
+NO_OPTIONS = {"features_side", "keep_unlabelled", "cache", "progress"}
+
+
 @pytest.mark.parametrize("name", ["train", "audit"])
 def test_every_field_of_a_reading_is_an_option(name):
     typed = {parameter.name for parameter in COMMANDS[name].params}
-    assert {each.name for each in dataclasses.fields(Reading)} - typed == {"features_side", "keep_unlabelled"}
+    assert {each.name for each in dataclasses.fields(Reading)} - typed == NO_OPTIONS
 
 
 def test_help_imports_nothing_heavy():

@@ -1,6 +1,7 @@
 """noiselimit predict: a row for every example, with or without labels in the data."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from PIL import Image
 from benchmarks.scale import Messy, make_messy
 from noiselimit import load_data, load_run
 from noiselimit.data.reading import Reading
+from noiselimit.runs.selection import choose
 
 
 @pytest.mark.parametrize("name", ["predictions.csv", "below/predictions.parquet"])
@@ -20,7 +22,8 @@ def test_predictions_are_those_of_the_run(command, one_run, tmp_path, write_tabl
     assert json.loads(answer.out) == {"predictions": name, "examples": 60}
     table = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
     expected = load_run(one_run).predict_proba(np.load(data)["inputs"])
-    assert list(table.columns) == ["index", "predicted_label", "predicted_class", "probability"]
+    assert list(table.columns[:4]) == ["index", "predicted_label", "predicted_class", "probability"]
+    np.testing.assert_allclose(table.iloc[:, 4:], expected, rtol=1e-5, atol=1e-7)
     assert table["index"].tolist() == list(range(60))
     assert table["predicted_label"].tolist() == expected.argmax(1).tolist()
     assert table["predicted_class"].astype(int).tolist() == expected.argmax(1).tolist()
@@ -56,6 +59,29 @@ def test_new_rows_of_a_messy_table(command, tmp_path):
     np.testing.assert_allclose(found["probability"], same.max(1), rtol=1e-6)
 
 
+def test_the_star_of_a_folder_of_runs_and_the_runs_of_an_audit_predict_texts(command, tmp_path):
+    words = np.random.default_rng(0).choice(["fine weather", "heavy rain"], (60, 3))
+    texts = [" and ".join(row) for row in words]
+    labels = ["sun" if row[0] == "fine weather" else "rain" for row in words]
+    pd.DataFrame({"say": texts, "label": labels}).assign(id=range(60)).to_csv("old.csv", index=False)
+    options = ("--text", "say", "--features", "tf-idf", "--quiet")
+    train = ("train", "--data", "old.csv", "--method", "ce,mae", "--epochs", "3", *options)
+    assert command(*train).code == 0
+    assert command("audit", "old.csv", "--fast", "--epochs", "4", *options).code == 0
+    for folder, star in (("runs", load_starred("runs")), ("audit-old", None)):
+        assert command("predict", folder, "old.csv", "--overwrite").code == 0
+        found = pd.read_csv("predictions.csv")
+        assert (found["text_say"].tolist(), found["id_id"].tolist()) == (texts, list(range(60)))
+        if star is not None:
+            same = star.predict_proba(pd.DataFrame({"say": texts}))
+            np.testing.assert_allclose(found[["probability_rain", "probability_sun"]], same, atol=1e-6)
+
+
+def load_starred(folder):
+    runs = [load_run(path.parent) for path in sorted(Path(folder).glob("*/spec.json"))]
+    return next(run for run, starred in zip(runs, choose(runs), strict=True) if starred)
+
+
 @pytest.fixture
 def picture_run(command, tmp_path):
     """A run on twenty pictures of several sizes in `pictures`, brought to 8 × 8 pixels."""
@@ -76,7 +102,8 @@ def test_pictures_from_files_keep_their_names(command, tmp_path, picture_run):
     assert answer.code == 0
     assert "01.png" in answer.err
     table = pd.read_csv("predictions.csv")
-    assert list(table.columns) == ["index", "name", "predicted_label", "predicted_class", "probability"]
+    assert list(table.columns[:5]) == ["index", "name", "predicted_label", "predicted_class", "probability"]
+    assert list(table.columns[5:]) == ["probability_dark", "probability_light"]
     assert table["name"][0].endswith("03.png")
     assert table["name"].nunique() == 19
 
