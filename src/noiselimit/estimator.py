@@ -31,6 +31,7 @@ from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
 from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.memory import from_memory
 from noiselimit.data.table_file import is_table
 from noiselimit.data.tables import Table, fit_table
 from noiselimit.engine.backend import find_device
@@ -103,15 +104,16 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True  # pictures
+        tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
         """Train, choose β and score every label.
 
         Parameters
         ----------
-        X : array [n, ...]
-        y : array [n]
+        X : array [n, ...], or an object that `find_label_issues` takes
+        y : array [n]; None if X holds the labels
         sample_weight : array [n], optional
             Examples of weight 0 are scored but not trained on.
 
@@ -119,6 +121,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         LimitClassifier
         """
+        X, y = from_memory(X, y)  # noqa: N806
         table = _fit_table(X)
         if table is None:
             given, y = validate_data(self, X, y, allow_nd=True)
@@ -170,6 +173,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Predict class probabilities [n, classes], in the order of `classes_`: the mean over the seeds."""
         check_is_fitted(self)
+        X, _ = from_memory(X, ())  # noqa: N806
         table = self.runs_[0].data.table
         if table is None:
             given = validate_data(self, X, allow_nd=True, reset=False)
