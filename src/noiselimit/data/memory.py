@@ -41,7 +41,8 @@ def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures:
     if labels is None and isinstance(inputs, tuple) and len(inputs) == 2:
         inputs, labels = inputs
     if _is_from("torch", inputs, "batch_sampler"):
-        inputs = inputs.dataset if hasattr(inputs.dataset, "__getitem__") else _rows_of(inputs)
+        kinds = {each.__name__ for each in type(inputs.dataset).__mro__}
+        inputs = _rows_of(inputs) if "IterableDataset" in kinds else inputs.dataset
     if _is_from("datasets", inputs, "features"):
         inputs, own = _split_columns(inputs)
         labels = own if labels is None else labels
