@@ -31,8 +31,8 @@ from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
 from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import Inputs, canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.pictures import is_picture_list
-from noiselimit.data.table_file import as_frame, is_table
+from noiselimit.data.memory import from_memory
+from noiselimit.data.table_file import is_table
 from noiselimit.data.tables import Table, fit_table
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
@@ -110,15 +110,16 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True  # pictures
+        tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
         """Train, choose β and score every label.
 
         Parameters
         ----------
-        X : array [n, ...]
-        y : array [n]
+        X : array [n, ...], or an object that `find_label_issues` takes
+        y : array [n]; None if X holds the labels
         sample_weight : array [n], optional
             Examples of weight 0 are scored but not trained on.
 
@@ -126,11 +127,11 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         LimitClassifier
         """
-        X = as_frame(X)  # noqa: N806
         frozen = PictureFeatures(self.features, self.network, self.device)
+        X, y = from_memory(X, y, frozen.stack)  # noqa: N806
         table = _fit_table(X, self.features)
         if table is None:
-            given, y = validate_data(self, frozen.stack(X), y, allow_nd=True)
+            given, y = validate_data(self, X, y, allow_nd=True)
         else:
             validate_data(self, X, skip_check_array=True)  # remembers the names of the columns
             given, y = check_X_y(table.encode(X, "X"), y)
@@ -178,11 +179,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Predict class probabilities [n, classes], in the order of `classes_`: the mean over the seeds."""
         check_is_fitted(self)
-        run, given = self.runs_[0], as_frame(X)
+        run = self.runs_[0]
+        given, _ = from_memory(X, (), run.stack)
         if run.data.table is not None and not isinstance(given, pd.DataFrame):
             raise InputError("LimitClassifier was fitted on a DataFrame: give one with the same columns.")
-        if run.data.table is None and not is_picture_list(X):
-            given = validate_data(self, X, allow_nd=True, reset=False)
+        if run.data.table is None:
+            given = validate_data(self, given, allow_nd=True, reset=False)
         inputs = run.encode(given)
         if inputs.shape[1:] != run.data.input_shape:
             raise InputError(

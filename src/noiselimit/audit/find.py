@@ -10,7 +10,8 @@ import pandas as pd
 from noiselimit.audit.issues import FlagRule, audit_probabilities, describe_missing
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.audit.validation import prepare_data
-from noiselimit.data.examples import DataSet
+from noiselimit.data.examples import DataSet, Examples
+from noiselimit.data.memory import from_memory
 from noiselimit.errors import InputError, Notice
 
 
@@ -66,11 +67,10 @@ def find_label_issues(
         are None, with a `Notice` and no flags by default, if the model learned too little. Examples without
         a label get a prediction only.
     """
-    if isinstance(y, pd.DataFrame) and y.shape[1] == 1:
-        y = y.iloc[:, 0]
-    _check_arguments(X, y, labels, pred_probs, trains=fast or plan is not None or seed is not None)
+    trains = fast or plan is not None or seed is not None
     rule = FlagRule(expect_noise, budget, min_quality)
     if X is None:
+        _check_arguments(X, y, labels, pred_probs, trains=trains)
         audit = audit_probabilities(labels, pred_probs, rule)
     else:
         from noiselimit.audit.diagnostics import check_data
@@ -79,7 +79,9 @@ def find_label_issues(
 
         plan = _plan(plan, fast, seed)
         frozen = PictureFeatures(features, plan.network, device)
-        data, given = prepare_data(frozen.stack(X), y, features)
+        X, y = from_memory(X, y, frozen.stack)  # noqa: N806
+        _check_arguments(X, y, labels, pred_probs, trains=trains)
+        data, given = prepare_data(X, y, features)
         data = frozen.apply(check_data(data, many_classes=many_classes), threads=threads)
         _notify(*data.notes)
         audit = fit(data, plan, device=device, threads=threads).audit(given, rule)
@@ -105,8 +107,7 @@ def _with_names(table: pd.DataFrame, data: DataSet, inputs: Any, labels: Any) ->
 
 def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, *, trains: bool) -> None:
     """Require either X and y or labels and pred_probs; `trains`: options for training are set."""
-    brings_labels = inputs is not None and not (hasattr(inputs, "shape") or isinstance(inputs, list))
-    has_data = inputs is not None and (y is not None or brings_labels)
+    has_data = isinstance(inputs, DataSet | Examples) or (inputs is not None and y is not None)
     has_probabilities = labels is not None and pred_probs is not None
     mixed = (inputs is not None or y is not None) and (labels is not None or pred_probs is not None)
     swapped = getattr(y, "ndim", 1) > 1  # labels and pred_probs as X and y, as in cleanlab

@@ -18,7 +18,7 @@ from noiselimit.data.examples import (
     without_labels,
 )
 from noiselimit.data.leakage import by_drop, column_notes
-from noiselimit.data.table_file import as_frame, class_numbers, frame_data_set, is_table
+from noiselimit.data.table_file import class_numbers, frame_data_set, is_table
 from noiselimit.errors import InputError
 from noiselimit.features.texts import TextFeatures
 
@@ -103,7 +103,6 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
 
 def prepare_data(inputs: Any, labels: Any, features: str = "auto") -> tuple[DataSet, GivenLabels]:
     """Turn X and y into a data set; y is None if the inputs bring their own labels."""
-    inputs = as_frame(inputs)
     if labels is None:
         data = as_data_set(inputs)
         return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from noiselimit.data.arrays import Inputs, as_array
+from noiselimit.data.arrays import Inputs
 from noiselimit.data.cifar import (
     CIFAR10,
     CIFAR100,
@@ -26,6 +26,7 @@ from noiselimit.data.clothing1m import clothing1m, holds_clothing1m
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.image_folder import ENDINGS, has_class_folders, read_image_folder, read_new_pictures
+from noiselimit.data.memory import from_memory
 from noiselimit.data.mnist import digits, download_mnist, holds_idx, read_idx_folder
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import PICTURES, TABLES, Reading
@@ -235,38 +236,22 @@ def load_unlabelled(
 
 
 def as_data_set(value: Any) -> DataSet:
-    """A data set from a DataSet, Examples, a tuple (X, y), or a map-style torch Dataset of pairs (x, y).
+    """A data set from a DataSet, Examples, a tuple (X, y), or an object that holds inputs and labels.
 
-    X may be a DataFrame; if its columns have names, they may hold text as well as numbers.
+    These may have any of the types that `from_memory` takes. If the columns of a DataFrame have names, they
+    may hold text as well as numbers.
     """
     if isinstance(value, DataSet):
         return value
     if isinstance(value, Examples):
         return DataSet("examples", value)
-    if isinstance(value, tuple) and len(value) == 2:
-        if is_table(value[0]):
-            return frame_data_set(*value)
-        return DataSet("arrays", make_examples(*value, source="arrays"))
-    # Recognise a Dataset without importing torch. Arrays and frames have a shape.
-    indexable = hasattr(value, "__len__") and hasattr(value, "__getitem__")
-    if indexable and not hasattr(value, "shape") and not isinstance(value, Mapping | str | bytes):
-        return DataSet(type(value).__name__, _collect(value))
-    raise InputError(
-        f"data of type {type(value).__name__} cannot be used; give a DataSet, Examples, a tuple (X, y) "
-        "of arrays or a torch Dataset with a length."
-    )
-
-
-def _collect(pairs: Any) -> Examples:
-    """Fetch every item of a Dataset once. This freezes its random augmentation."""
-    source = type(pairs).__name__
-    inputs, labels = [], []
-    for row in range(len(pairs)):
-        item = pairs[row]
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            raise InputError(f"{source}: item {row} is not a pair; return (input, label) from the Dataset.")
-        inputs.append(as_array(item[0], source, f"the input of item {row}"))
-        labels.append(item[1])
-    if not inputs:
-        raise InputError(f"{source}: the Dataset is empty; give at least one example of each class.")
-    return make_examples(inputs, labels, source=source)
+    inputs, labels = from_memory(value)
+    if labels is None:
+        raise InputError(
+            f"data of type {type(value).__name__} cannot be used; give a DataSet, Examples, a tuple (X, y), "
+            "a DataLoader, or a Dataset with a length and labels."
+        )
+    if is_table(inputs):
+        return frame_data_set(inputs, labels)
+    name = "arrays" if isinstance(value, tuple) else type(value).__name__
+    return DataSet(name, make_examples(inputs, labels, source=name))

@@ -100,6 +100,20 @@ def stack_pictures(images: Sequence[Image.Image], side: int) -> Picture:
     return stacked
 
 
+def stack_equal(images: Sequence[Image.Image]) -> Picture:
+    """Pictures in memory that have one size, [n, channels, height, width]; grey if all of them are."""
+    mode = "L" if all(image.mode in GREY for image in images) else "RGB"
+    stacked: list[Picture] = []
+    for row, image in enumerate(images):
+        with readable(f"image {row}", "convert it to RGB"):
+            pixels: Picture = np.atleast_3d(np.asarray(_plain(image.copy(), mode))).transpose(2, 0, 1)
+        if stacked and pixels.shape != stacked[0].shape:
+            sizes = " but ".join(f"{each.shape[2]} × {each.shape[1]}" for each in (stacked[0], pixels))
+            raise InputError(f"image 0 has {sizes} pixels in image {row}; resize them to one size.")
+        stacked.append(pixels)
+    return np.stack(stacked)
+
+
 def _shifted(pixels: Picture, view: View) -> Picture:
     """The crop of the picture [height, width, …] with a black border, as the device makes it in memory."""
     height, width = pixels.shape[:2]

@@ -34,17 +34,6 @@ def is_table(value: Any) -> bool:
     return isinstance(value, pd.DataFrame) and all(isinstance(name, str) for name in value.columns)
 
 
-def as_frame(value: Any) -> Any:
-    """A DataFrame with one column of text, if that is what the value holds; else the value itself."""
-    if isinstance(value, pd.Series) and pd.api.types.infer_dtype(value, skipna=True) == "string":
-        return value.to_frame("text")
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "UOT":
-        value = value.tolist()
-    if isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value):
-        return pd.DataFrame({"text": list(value)})
-    return value
-
-
 def frame_data_set(
     inputs: pd.DataFrame,
     labels: Any,

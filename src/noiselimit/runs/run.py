@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from PIL.Image import Image
 from torch import Tensor, nn
 
 from noiselimit.data.arrays import Inputs, LazyInputs, canonical_inputs, highest_value
-from noiselimit.data.pictures import is_picture_list, stack_pictures
-from noiselimit.data.table_file import as_frame
+from noiselimit.data.memory import from_memory
+from noiselimit.data.pictures import stack_pictures
 from noiselimit.data.tables import Table
 from noiselimit.dotted import is_dotted, override_factories
 from noiselimit.engine.backend import find_device
@@ -238,15 +239,17 @@ class Run:
             ) from None
         return module.eval()
 
+    def stack(self, pictures: list[Image]) -> Any:
+        """Make a list of pictures of any sizes an array, if the run was trained on their features."""
+        embedding = self.data.embedding
+        return pictures if embedding is None else stack_pictures(pictures, embedding.side)
+
     def encode(self, inputs: Any) -> Inputs:
         """Inputs as the networks take them: tables are encoded, and pictures embedded as in training."""
-        if self.data.table is not None:
-            inputs = as_frame(inputs)
+        inputs, _ = from_memory(inputs, (), self.stack)
         if self.data.table is not None and isinstance(inputs, pd.DataFrame):
             inputs = self.data.table.encode(inputs, "inputs")
         embedding = self.data.embedding
-        if embedding is not None and is_picture_list(inputs):
-            inputs = stack_pictures(inputs, embedding.side)
         ready = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, "inputs")
         if embedding is None or ready.ndim != 4:
             return ready
