@@ -37,8 +37,7 @@ from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
 from noiselimit.methods import get_method
 from noiselimit.randomness import Stream, permutation
-from noiselimit.runs.run import Run, mean_probabilities
-from noiselimit.runs.selection import choose
+from noiselimit.runs.run import Run, choose, mean_probabilities
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, train
 
