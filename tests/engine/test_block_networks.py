@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
-from noiselimit.engine.block_networks import BlockNetworks
+from noiselimit.engine.block_networks import BlockNetworks, NetworkStack, Packing
 from noiselimit.engine.layouts import looped
-from noiselimit.engine.network_stack import NetworkStack, Packing, State
 from noiselimit.engine.optimisers import OPTIMISERS, Rates
+from noiselimit.engine.results import State
 from noiselimit.networks import NETWORKS
 from noiselimit.networks.architecture import Role, initial_state
 

@@ -22,9 +22,8 @@ from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import device_inputs
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.checkpoints import Checkpoints
-from noiselimit.engine.network_stack import State
 from noiselimit.engine.preparation import PreparedRun
-from noiselimit.engine.results import OnEpoch, Record, Row, RowState, RunResult, Stopped
+from noiselimit.engine.results import OnEpoch, Record, Row, RowState, RunResult, State, Stopped
 from noiselimit.errors import InputError, Notice
 from noiselimit.machine import available_cores, lacks_memory
 from noiselimit.methods import get_method
@@ -146,7 +145,7 @@ class CohortTrainer:
 
     def _saved_epochs(self, rows: Sequence[int]) -> list[int]:
         found = [self.checkpoints and self.checkpoints.newest(self.specs[row]) for row in rows]
-        return [entry.epoch if entry else 0 for entry in found]
+        return [place[1].epoch if place else 0 for place in found]
 
     def _train_share(self, rows: Sequence[int]) -> None:
         """The work of one thread."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from noiselimit.data.arrays import Inputs, LazyInputs, canonical_inputs, highest_value
 from noiselimit.data.tables import Table
 from noiselimit.engine.block_data import EVALUATION_BATCH, evaluation_batch
-from noiselimit.engine.network_stack import State
+from noiselimit.engine.results import State
 from noiselimit.errors import InputError
 from noiselimit.networks import Role
 from noiselimit.networks.module import is_dotted, override_factories
