@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from noiselimit import InputError, LimitClassifier
 from noiselimit.data.examples import DataSet
 from noiselimit.estimator import COPIES, MIN_VALIDATION, HoldOut, hold_out, second_half_agreement
-from noiselimit.runs.scores import gap
+from noiselimit.runs.result import gap
 from noiselimit.training import train
 
 EXPECTED_FAILURES = {

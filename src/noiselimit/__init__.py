@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from noiselimit.noise import UniformNoise as UniformNoise
     from noiselimit.runs.folder import load_run as load_run
     from noiselimit.runs.run import Run as Run
-    from noiselimit.runs.selection import choose as choose
+    from noiselimit.runs.run import choose as choose
     from noiselimit.runs.spec import RunSpec as RunSpec
     from noiselimit.runs.spec import grid as grid
     from noiselimit.training import train as train
@@ -45,7 +45,7 @@ _MODULES = {
     "RunSpec": "runs.spec",
     "SymmetricNoise": "noise",
     "UniformNoise": "noise",
-    "choose": "runs.selection",
+    "choose": "runs.run",
     "find_label_issues": "audit.find",
     "grid": "runs.spec",
     "load_data": "data.catalogue",

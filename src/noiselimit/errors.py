@@ -36,12 +36,14 @@ class Notice(UserWarning):
     """Something a user should know; results are not affected."""
 
 
-def unknown(what: str, given: object, known: Iterable[str]) -> InputError:
-    """The error for an unknown name; it suggests the closest known one."""
+def unknown(what: str, given: object, known: Iterable[str], also: str = "") -> InputError:
+    """The error for an unknown name; it suggests the closest known one, and `also` another remedy."""
     names = sorted(known)
     spelled = {_normalised(name): name for name in names}
     close = difflib.get_close_matches(_normalised(str(given)), spelled, n=1, cutoff=NEAR)
-    remedy = f"did you mean '{spelled[close[0]]}'?" if close else f"choose one of {', '.join(names)}."
+    remedy = (
+        f"did you mean '{spelled[close[0]]}'{also}?" if close else f"choose one of {', '.join(names)}{also}."
+    )
     return InputError(f"unknown {what} '{given}': {remedy}")
 
 

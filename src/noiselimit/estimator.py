@@ -40,8 +40,7 @@ from noiselimit.features.pictures import PictureFeatures
 from noiselimit.features.texts import TextFeatures
 from noiselimit.methods import get_method
 from noiselimit.randomness import Stream, permutation
-from noiselimit.runs.run import Run, mean_probabilities
-from noiselimit.runs.selection import choose
+from noiselimit.runs.run import Run, choose, mean_probabilities
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, train
 

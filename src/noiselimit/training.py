@@ -15,18 +15,17 @@ import torch
 from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.backend import Backend, fast_precision, find_backend, find_device
+from noiselimit.engine.backend import Backend, check_threads, fast_precision, find_backend, find_device
 from noiselimit.engine.block_networks import check_start, check_weights
 from noiselimit.engine.callbacks import make_averages
 from noiselimit.engine.checkpoints import Checkpoints, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
-from noiselimit.engine.network_stack import State
 from noiselimit.engine.preparation import PreparedRun, prepare_all
-from noiselimit.engine.results import Record, RunResult
+from noiselimit.engine.results import Record, RunResult, State
 from noiselimit.engine.results import Stopped as Stopped
 from noiselimit.errors import InputError
 from noiselimit.files import clear_leftovers, folder_lock
-from noiselimit.machine import MOST_THREADS, available_cores
+from noiselimit.machine import available_cores
 from noiselimit.networks import Role
 from noiselimit.runs.binding import bind, parent_spec
 from noiselimit.runs.folder import load_run, write_run
@@ -98,32 +97,9 @@ def train(
     cores = check_threads(threads, threads_per_block)
     folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
     with nullcontext() if folder is None else folder_lock(folder):
-        trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, stop)
-        runs = trainer.train(bound, interval, progress)
+        trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, progress, stop)
+        runs = trainer.train(bound, interval)
     return [runs[spec.hash] for spec in bound]
-
-
-def check_threads(threads: int | None, per_block: int) -> int:
-    """The number of CPU threads to use; raises InputError if it is not possible."""
-    cores = available_cores() if threads is None else threads
-    for name, value, most in (("threads", cores, MOST_THREADS), ("threads_per_block", per_block, cores)):
-        if not isinstance(value, int) or not 1 <= value <= most:
-            raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
-    return cores
-
-
-class _ProgressCounter:
-    """Counts epochs over all runs and calls the user's function."""
-
-    def __init__(self, specs: Mapping[str, RunSpec], progress: Callable[[Progress], None] | None) -> None:
-        self._done = dict.fromkeys(specs, 0)
-        self._total = sum(spec.epochs for spec in specs.values())
-        self._progress = progress
-
-    def update(self, spec: RunSpec, epoch: int, record: Record | None = None) -> None:
-        self._done[spec.hash] = epoch  # may go back: a cohort that runs out of memory starts over
-        if self._progress is not None:
-            self._progress(Progress(sum(self._done.values()), self._total, spec, record))
 
 
 @dataclass(eq=False)
@@ -137,14 +113,14 @@ class _Trainer:
     threads_per_block: int
     backend: Backend
     averaged: bool
+    progress: Callable[[Progress], None] | None
     stop: Callable[[], bool]
     prepared: dict[str, PreparedRun] = field(init=False)
-    counter: _ProgressCounter = field(init=False)
     checkpoints: Checkpoints | None = field(init=False)
+    epochs_done: dict[str, int] = field(init=False)
+    epochs_planned: int = field(init=False)
 
-    def train(
-        self, bound: Sequence[RunSpec], interval: float | None, progress: Callable[[Progress], None] | None
-    ) -> dict[str, Run]:
+    def train(self, bound: Sequence[RunSpec], interval: float | None) -> dict[str, Run]:
         """Load or train these runs and their parents; returns them by hash."""
         if self.folder is not None:
             clear_leftovers(self.folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
@@ -154,17 +130,23 @@ class _Trainer:
         # Before the first file is written: this raises if a size or a noise does not fit the data.
         ready = prepare_all(missing, self.data)
         self.prepared = {spec.hash: each for spec, each in zip(missing, ready, strict=True)}
-        self.counter = _ProgressCounter(specs, progress)
+        self.epochs_done = dict.fromkeys(specs, 0)
+        self.epochs_planned = sum(spec.epochs for spec in specs.values())
         for run in runs.values():
-            self.counter.update(run.spec, run.spec.epochs)
+            self._report(run.spec, run.spec.epochs)
         with open_checkpoints(self.folder, interval, self.device, averaged=self.averaged) as self.checkpoints:
             if self.checkpoints is not None:
                 for found, entry in self.checkpoints.find(missing, len(specs)).items():
-                    self.counter.update(specs[found], entry.epoch)
+                    self._report(specs[found], entry.epoch)
             for has_parent in (False, True):
                 generation = [spec for spec in missing if (spec.parent is not None) is has_parent]
                 runs |= {run.spec.hash: run for run in self._train_generation(generation, runs)}
         return runs
+
+    def _report(self, spec: RunSpec, epoch: int, record: Record | None = None) -> None:
+        self.epochs_done[spec.hash] = epoch  # may go back: a cohort that runs out of memory starts over
+        if self.progress is not None:
+            self.progress(Progress(sum(self.epochs_done.values()), self.epochs_planned, spec, record))
 
     def _find_finished(self, bound: Sequence[RunSpec]) -> tuple[dict[str, RunSpec], dict[str, Run]]:
         """All specs, with the parents of unfinished ones, and the runs that exist, by hash."""
@@ -234,7 +216,7 @@ class _Trainer:
             threads=self.threads,
             threads_per_block=self.threads_per_block,
             backend=self.backend,
-            on_epoch=lambda row, record: self.counter.update(specs[row], int(record["epoch"] or 0), record),
+            on_epoch=lambda row, record: self._report(specs[row], int(record["epoch"] or 0), record),
             on_result=on_result,
             callback=make_averages if self.averaged else None,
             checkpoints=self.checkpoints,
@@ -252,7 +234,7 @@ class _Trainer:
 
     def _finish(self, run: Run) -> Run:
         written = run if self.folder is None else write_run(run, self.folder)
-        self.counter.update(run.spec, run.spec.epochs)
+        self._report(run.spec, run.spec.epochs)
         return written
 
 

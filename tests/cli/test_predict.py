@@ -11,7 +11,7 @@ from PIL import Image
 from benchmarks.scale import Messy, make_messy
 from noiselimit import load_data, load_run
 from noiselimit.data.reading import Reading
-from noiselimit.runs.selection import choose
+from noiselimit.runs.run import choose
 
 
 @pytest.mark.parametrize("name", ["predictions.csv", "below/predictions.parquet"])

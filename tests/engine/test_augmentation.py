@@ -34,13 +34,6 @@ def test_a_crop_is_a_window_of_the_padded_picture(
     assert found.dtype == np.uint8
 
 
-def test_the_middle_view_changes_nothing() -> None:
-    pictures = torch.rand(2, 3, 1, 5, 4)
-    places = torch.arange(3).expand(2, -1)
-    views = draw_views("none", KEYS, torch.tensor(1), places)
-    assert torch.equal(cut(pictures, views), pictures)
-
-
 @pytest.mark.parametrize("name", ["flip", "crop", "flip-crop"])
 def test_draws_are_fair_and_only_as_requested(name: str) -> None:
     flip, crop = "flip" in name, "crop" in name

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -119,27 +118,6 @@ def test_finished_rows_that_stay_and_are_scored_in_turns_change_nothing(
     for first, second in zip(plain, train(specs, blobs, threads=1, averaged=True), strict=True):
         assert_same_run(first, second)
     assert [run.failed for run in plain] == [False] * 5 + [True]
-
-
-@pytest.mark.parametrize(
-    ("finished", "epoch", "recording", "pays"),
-    [
-        ({0}, 10, 0.0, True),  # on a CPU nothing is recorded
-        ({0}, 10, 9.9, True),  # one of four rows for 20 more epochs of 2 s: 10 s
-        ({0}, 10, 10.1, False),
-        ({0, 1}, 10, 10.1, True),
-        ({0}, 29, 0.6, False),  # one more epoch: 0.5 s
-    ],
-)
-def test_when_removing_finished_rows_pays(
-    finished: set[int], epoch: int, recording: float, pays: bool
-) -> None:
-    rows = [
-        SimpleNamespace(spec=RunSpec(epochs=epochs), finished=i in finished)
-        for i, epochs in enumerate((5, 5, 20, 30))
-    ]
-    block = SimpleNamespace(rows=rows, step=SimpleNamespace(seconds=recording))
-    assert Block._removal_pays(block, epoch, seconds=2.0) == pays  # type: ignore[arg-type]
 
 
 def test_accuracies_are_exact(blobs: DataSet) -> None:

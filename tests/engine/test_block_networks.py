@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
-from noiselimit.engine.block_networks import BlockNetworks
+from noiselimit.engine.block_networks import BlockNetworks, NetworkStack, Packing
 from noiselimit.engine.layouts import looped
-from noiselimit.engine.network_stack import NetworkStack, Packing, State
 from noiselimit.engine.optimisers import OPTIMISERS, Rates
+from noiselimit.engine.results import State
 from noiselimit.networks import NETWORKS
 from noiselimit.networks.architecture import Role, initial_state
 
@@ -90,29 +90,6 @@ def same(one: State | None, other: State | None) -> bool:
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_a_step_changes_the_best_weights_only_of_rows_that_save(pair: BlockNetworks) -> None:
-    before = [pair.best_states(row) for row in range(3)]
-    step(pair, INPUTS)
-    pair.save_best([1])
-    for row in range(3):
-        after = pair.best_states(row)
-        assert (after[1] is None) == (row == 2)
-        assert [same(*both) for both in zip(before[row], after, strict=True)] == [row != 1, row != 1]
-
-
-def test_probabilities_of_some_rows_are_those_of_all(pair: BlockNetworks) -> None:
-    step(pair, INPUTS)
-    classifier, predictor = pair.probabilities(INPUTS, [0, 1, 2], best=False)
-    assert predictor is not None
-    assert predictor.shape == (2, 6, 4)
-    some, predicted = pair.probabilities(INPUTS[[1, 2]], [1, 2], best=False)
-    assert predicted is not None
-    assert torch.equal(some, classifier[[1, 2]])
-    assert torch.equal(predicted, predictor[[1]])
-    assert pair.probabilities(INPUTS[[2]], [2], best=False)[1] is None
-    assert not torch.equal(pair.probabilities(INPUTS, [0, 1, 2], best=True)[0], classifier)
-
-
 @pytest.mark.parametrize("kept", [[0, 1, 2], [1, 2], [0], [2]])
 def test_rows_that_stay_train_as_if_no_row_had_left(pair: BlockNetworks, kept: list[int]) -> None:
     everybody = copy.deepcopy(pair)
@@ -126,11 +103,3 @@ def test_rows_that_stay_train_as_if_no_row_had_left(pair: BlockNetworks, kept: l
     everybody.save_best(range(3))
     for place, row in enumerate(kept):
         assert all(map(same, pair.best_states(place), everybody.best_states(row)))
-
-
-def test_infinite_weights_are_found_in_their_row(pair: BlockNetworks) -> None:
-    assert pair.finite().tolist() == [True, True, True]
-    with torch.no_grad():
-        pair.stacks[-1].weights[-1, 0] = torch.inf  # of the second row's predictor
-        pair.stacks[0].weights[2, 0] = torch.nan
-    assert pair.finite().tolist() == [True, False, False]

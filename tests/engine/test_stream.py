@@ -13,7 +13,6 @@ from PIL import Image
 
 from noiselimit.data.arrays import View
 from noiselimit.data.pictures import Cut, PictureFiles
-from noiselimit.engine import stream
 from noiselimit.engine.stream import AHEAD, PictureStream
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
@@ -81,14 +80,6 @@ def test_a_bad_picture_is_an_input_error(files, workers):
     assert live_workers() == 0
 
 
-def test_stopping_early_ends_the_workers(files):
-    batches = PictureStream(files, WORKERS).batches(iter(REQUESTS))
-    next(batches)
-    assert live_workers() == WORKERS
-    batches.close()
-    assert live_workers() == 0
-
-
 def test_stopping_a_training_ends_the_workers(tiny_images, monkeypatch):
     monkeypatch.setattr("noiselimit.engine.block.SHORT_EPOCH", 0.0)
     workers = []
@@ -110,19 +101,6 @@ def test_a_worker_that_dies_is_an_input_error(files):
         os.kill(child.pid or 0, 9)
     with pytest.raises(InputError, match="smaller batches"):
         list(batches)
-
-
-def test_how_many_workers(files, monkeypatch):
-    assert PictureStream(files).workers == min(8, available_cores())
-    monkeypatch.setattr(stream, "available_cores", lambda: 3)
-    assert PictureStream(files).workers == 3
-    assert PictureStream(files, 100).workers == 3
-    assert PictureStream(files, 2).workers == 2
-    monkeypatch.setattr(stream, "available_cores", lambda: 64)
-    assert PictureStream(files).workers == 8
-    monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
-    assert PictureStream(files).workers == 0
-    assert len(PictureStream(files)) == 41
 
 
 SCRIPT = """

@@ -138,13 +138,6 @@ def test_initial_weights_depend_on_seed_and_role_only() -> None:
     assert len(starts) == len(weights) == 15  # no two tensors share their draws
 
 
-def test_initial_weights_fill_the_range_of_torchs_default() -> None:
-    weight = Architecture("small-cnn").initial_state((1, 8, 8), 10, 0, Role.CLASSIFIER)["hidden.0.weight"]
-    bound = weight.shape[1] ** -0.5
-    assert 0.99 * bound < weight.abs().max() <= bound
-    assert abs(float(weight.std()) - bound / 3**0.5) < 0.01 * bound
-
-
 def test_the_mnist_network_is_the_papers() -> None:
     """Counted from tab:mnist-classifier: convolutions without bias, two parameters per batch-norm channel."""
     convolutions = 32 * 16 + 32 * 32 * 16 + 64 * 32 * 9 + 256 * 64 * 9

@@ -14,7 +14,7 @@ from torch.func import functional_call
 from noiselimit import InputError, RunSpec, load_run, train
 from noiselimit.data.examples import DataSet
 from noiselimit.dotted import canonical, load
-from noiselimit.networks import NETWORKS, Architecture, Role, check_name, is_dotted
+from noiselimit.networks import Architecture, Role, check_name, is_dotted
 from noiselimit.networks.module import build_network, check_network
 from noiselimit.networks.network import Dropout
 
@@ -59,10 +59,6 @@ def test_what_is_no_dotted_path(name: object) -> None:
         check_name(name)
 
 
-def test_no_built_in_name_looks_dotted() -> None:
-    assert not any(is_dotted(name) for name in NETWORKS)
-
-
 @pytest.mark.parametrize(
     ("name", "one"), [("a.b", "a:b"), ("a:b", "a:b"), ("a.b.c", "a.b:c"), ("a:b.c", "a:b.c"), ("mlp", "mlp")]
 )
@@ -79,11 +75,6 @@ def test_load_searches_the_working_folder_last(write_module: Write) -> None:
     assert load("network", f"{name}:make")() == load("network", f"{name}.make")() == 8
     assert load("network", f"{name}:Box.make")() == 7
     assert sys.path[-1] == str(Path.cwd())
-
-
-def test_ctrl_c_during_an_import_passes(write_module: Write) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        load("network", write_module("raise KeyboardInterrupt\n") + ":make")
 
 
 @pytest.mark.parametrize(
@@ -159,15 +150,6 @@ def test_weights_depend_on_seed_and_role_only_even_with_threads(write_module: Wr
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda number: weights(number % 2), range(12)))
     assert all(torch.equal(found, alone[number % 2]) for number, found in enumerate(together))
-
-
-def test_weights_set_by_the_factory_stay(write_module: Write) -> None:
-    name = write_module(
-        "def make(shape, classes):\n    layer = nn.Linear(shape[0], classes)\n"
-        "    nn.init.constant_(layer.weight, 0.25)\n    return layer\n"
-    )
-    state = Architecture(f"{name}:make").initial_state((5,), 3, 0, Role.CLASSIFIER)
-    assert (state["weight"] == 0.25).all()
 
 
 def test_a_head_without_bias(write_module: Write) -> None:

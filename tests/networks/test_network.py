@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from noiselimit.errors import InputError
 from noiselimit.networks.network import Dropout, dropout_keys, relu, without_draws
 
 
@@ -53,12 +52,6 @@ def test_draws_depend_on_the_key_and_the_call_only() -> None:
     assert torch.equal(generator, torch.get_rng_state())
 
 
-def test_evaluation_is_the_identity() -> None:
-    layer, inputs = Dropout(0.5).eval(), torch.randn(4, 3)
-    assert layer(inputs) is inputs
-    assert int(layer.calls) == 0
-
-
 def test_gradient_and_infinities() -> None:
     inputs = torch.randn(8, 8).requires_grad_()
     out = Dropout(0.25)(inputs)
@@ -81,9 +74,3 @@ def test_without_draws_keeps_other_tensors_called_key() -> None:
     attention = nn.ModuleDict({"key": nn.Linear(2, 2), "drop": Dropout(0.5)})
     assert list(without_draws(attention.state_dict())) == ["key.weight", "key.bias"]
     assert list(without_draws(Dropout(0.5).state_dict())) == []
-
-
-@pytest.mark.parametrize("share", [1.0, -0.1, float("nan")])
-def test_refuses_an_impossible_share(share: float) -> None:
-    with pytest.raises(InputError, match="dropout"):
-        Dropout(share)

@@ -11,7 +11,7 @@ from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import make_examples
 from noiselimit.noise import InstanceNoise
 from noiselimit.noise import instance as instance_module
-from noiselimit.noise.instance import flip_probabilities, random_directions, standardisation
+from noiselimit.noise.instance import flip_probabilities, random_directions
 
 NOISE = InstanceNoise(0.4)
 
@@ -88,18 +88,3 @@ def test_lazy_images_give_the_same_labels_and_are_read_in_chunks(monkeypatch):
     monkeypatch.setattr(instance_module, "CHUNK", 10 * 90)
     assert np.array_equal(NOISE.draw(lazy, 0), wanted)
     assert lazy.inputs.largest <= 10
-
-
-@pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_standardisation(offset):
-    inputs = np.random.default_rng(2).normal(size=(300, 4)) * [1, 10, 0.5, 0] + offset
-    mean, deviation = standardisation(inputs)
-    assert np.allclose(mean, inputs.mean(axis=0))
-    assert np.allclose(deviation, [*inputs.std(axis=0)[:3], 1])
-
-
-def test_directions_are_standard_normal_and_differ_by_seed():
-    drawn = random_directions(4, 5000, 0)
-    assert abs(drawn.mean()) < 5 / np.sqrt(20_000)  # five standard deviations
-    assert abs(drawn.var() - 1) < 5 * np.sqrt(2 / 20_000)
-    assert not np.array_equal(drawn, random_directions(4, 5000, 1))

@@ -57,12 +57,6 @@ def test_files_without_a_transition_matrix(tmp_path, name, content, word):
     assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["", "absent.npy", "absent.csv", "absent.json"])
-def test_absent_files(name):
-    with pytest.raises(InputError, match="file"):
-        parse_noise(f"matrix:{name}")
-
-
 def test_the_size_must_be_that_of_the_data():
     with pytest.raises(InputError, match="10 × 10"):
         MatrixNoise(ROWS).transition("abcdefghij")
@@ -76,12 +70,3 @@ def test_rows_of_six_digits_are_accepted_and_kept(classes, probability):
     noise = MatrixNoise(printed)
     assert np.array_equal(noise.parameter, printed)
     assert np.allclose(noise.transition([str(n) for n in range(classes)]).sum(axis=1), 1, rtol=0, atol=1e-12)
-
-
-def test_the_callers_array_is_copied():
-    rows = np.array(ROWS)
-    noise = MatrixNoise(rows)
-    rows[:] = 0
-    noise.transition("ab")[:] = 0
-    assert noise == MatrixNoise(ROWS)
-    assert hash(noise) == hash(MatrixNoise(ROWS))

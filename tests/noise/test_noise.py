@@ -247,12 +247,6 @@ def test_an_impossible_label_is_never_drawn(weights, seed):
     assert (transition[labels, drawn] > 0).all()
 
 
-def test_an_impossible_label_is_not_drawn_at_the_edge(monkeypatch):
-    monkeypatch.setattr("noiselimit.noise.base.uniforms", lambda *_: np.array([0.0, 0.5]))
-    transition = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0]])
-    assert draw_from_transition(np.array([0, 1]), transition, 0).tolist() == [1, 2]
-
-
 @given(st.floats(0, 1), st.integers(2, 12))
 def test_uniform_and_symmetric_transitions(probability, classes):
     names = [str(number) for number in range(classes)]

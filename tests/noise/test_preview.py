@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from noiselimit.data.examples import make_examples
 from noiselimit.noise import InstanceNoise, UniformNoise, parse_noise, preview, preview_classes
@@ -21,12 +19,6 @@ def names(count):
 
 def binary_entropy(p):
     return -sum(q * np.log2(q) for q in (p, 1 - p) if q > 0)
-
-
-@given(st.floats(0, 1), st.integers(2, 30))
-def test_bits_of_uniform_noise(p, classes):
-    wanted = binary_entropy(p) + p * np.log2(classes - 1)
-    assert preview_classes(names(classes), UniformNoise(p)).bits == pytest.approx(wanted, abs=1e-9)
 
 
 @pytest.mark.parametrize(

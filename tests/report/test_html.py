@@ -127,23 +127,6 @@ def test_other_hyper_parameters_have_columns(make_report: MakeReport, runs: list
     assert parsed.within("td")[:3] == ["–", "–", "0"]
 
 
-def test_a_large_report_stays_small(make_report: MakeReport) -> None:
-    digits = np.random.default_rng(0).integers(0, 256, (40, 1, 8, 8)).astype(np.uint8)
-    suspects = [Suspect(i, "1", "2", 1.4, "2", digit) for i, digit in enumerate(digits)]
-    long = [{"epoch": e, "train_accuracy": 0.5, "test_accuracy": 0.5} for e in range(1, 1001)]
-    many = [run_line("limit-l", {"beta": 10.0}, seed, True, long) for seed in range(30)]
-    page = render(make_report(suspects=suspects, runs=many))
-    assert page.count("data:image/png") == 40
-    assert len(page.encode()) < 250_000
-
-
-def test_small_pictures_are_pixelated(make_report: MakeReport) -> None:
-    small = Suspect(0, "a", "b", 1.0, image=np.zeros((1, 28, 28), np.uint8))
-    large = Suspect(1, "a", "b", 1.0, image=np.zeros((3, 100, 100), np.uint8))
-    parsed = Page(render(make_report(suspects=[small, large])))
-    assert [attributes.get("class") for tag, attributes in parsed.tags if tag == "img"] == ["small", None]
-
-
 def test_a_report_is_replaced_as_a_whole_or_not_at_all(make_report: MakeReport, tmp_path: Path) -> None:
     path = tmp_path / "out" / "report.html"
     write_report(path, make_report(title="first"))

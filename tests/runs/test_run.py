@@ -1,4 +1,4 @@
-"""A run predicts for arrays, pictures that are decoded when needed, and rows of a table."""
+"""A run predicts for arrays, lazy pictures and rows of a table; one setting is chosen for every problem."""
 
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from noiselimit import InputError, RunSpec, load_run, make_examples, train
 from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.examples import DataSet
+from noiselimit.noise import UniformNoise
+from noiselimit.runs.run import DataInfo, Run, choose
 
 COLOURS = ["grün", "", "blau"]
 
@@ -92,3 +94,34 @@ def test_pictures_on_another_scale_are_refused(tiny_images: DataSet, trained: fl
     assert len(run.predict_proba(pictures * trained)) == 61
     with pytest.raises(InputError, match="scale them alike"):
         run.predict_proba(pictures * given)
+
+
+INFO = DataInfo("d", ("a", "b"), (2,), (0.0,), (1.0,), 1.0)
+
+
+def make_run(
+    beta: float, seed: int, accuracy: float, loss: float = 1.0, status: str = "finished", p: float = 0
+) -> Run:
+    metrics = {"validation_accuracy": accuracy, "validation_loss": loss, "status": status}
+    return Run(RunSpec("limit-l", {"beta": beta}, seed=seed, noise=UniformNoise(p)), INFO, [], metrics)
+
+
+def test_the_mean_over_seeds_decides() -> None:
+    runs = [make_run(1, 0, 0.9), make_run(1, 1, 0.5), make_run(3, 0, 0.8), make_run(3, 1, 0.7)]
+    assert choose(runs) == [False, False, True, True]
+
+
+def test_ties_go_to_the_lower_loss_then_to_the_first() -> None:
+    assert choose([make_run(1, 0, 0.8, 2.0), make_run(3, 0, 0.8, 1.0)]) == [False, True]
+    assert choose([make_run(1, 0, 0.8), make_run(3, 0, 0.8)]) == [True, False]
+
+
+def test_a_failed_run_disqualifies_its_setting() -> None:
+    assert choose([make_run(1, 0, 0.9, status="failed"), make_run(3, 0, 0.1)]) == [False, True]
+    assert choose([make_run(1, 0, 0.9, status="failed")]) == [False]
+    assert choose([]) == []
+
+
+def test_every_problem_chooses_for_itself() -> None:
+    runs = [make_run(1, 0, 0.9), make_run(3, 0, 0.8), make_run(1, 0, 0.2, p=0.8), make_run(3, 0, 0.3, p=0.8)]
+    assert choose(runs) == [True, False, False, True]

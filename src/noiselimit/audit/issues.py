@@ -30,7 +30,7 @@ from noiselimit.audit.validation import GivenLabels, check_labels, check_probabi
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError, number
 from noiselimit.report.content import percent
-from noiselimit.runs.scores import roc_auc
+from noiselimit.runs.result import roc_auc
 
 MIN_LABELS = 50
 """With fewer labels, low agreement may be chance."""

@@ -93,9 +93,8 @@ class Compute:
 
     def check(self) -> None:
         """Raise InputError for a bad value; commands call this before they read anything large."""
-        from noiselimit.engine.backend import find_backend, find_device
+        from noiselimit.engine.backend import check_threads, find_backend, find_device
         from noiselimit.engine.checkpoints import parse_interval
-        from noiselimit.training import check_threads
 
         find_backend(self.kernels, self.graphs, find_device(self.device))
         check_threads(self.threads, self.threads_per_block)

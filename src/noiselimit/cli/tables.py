@@ -86,7 +86,7 @@ def print_runs(runs: Sequence["Run"], *, folders: bool = True) -> None:
 def print_choice(runs: Sequence["Run"], report: Path) -> None:
     """Print the line below the table of runs."""
     from noiselimit.report.runs import validation_kind
-    from noiselimit.runs.selection import choose
+    from noiselimit.runs.run import choose
 
     star = f"★ chosen by {validation_kind(runs)} validation labels. " if any(choose(runs)) else ""
     print(f"{star}Report: {report}")
@@ -95,7 +95,7 @@ def print_choice(runs: Sequence["Run"], report: Path) -> None:
 def _runs_table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     from noiselimit.report.content import symbol
     from noiselimit.report.runs import describe, differing_settings, readable, validation_kind
-    from noiselimit.runs.selection import choose
+    from noiselimit.runs.run import choose
 
     settings = differing_settings(runs)
     hyper = list(dict.fromkeys(name for run in runs for name in run.spec.hyper))

@@ -1,4 +1,4 @@
-"""The device, the precision and the kernels that training uses, and steps recorded as CUDA graphs."""
+"""The device, threads, precision and kernels that training uses, and steps recorded as CUDA graphs."""
 
 import re
 import time
@@ -11,6 +11,7 @@ from importlib.util import find_spec
 import torch
 
 from noiselimit.errors import InputError, Notice, unknown
+from noiselimit.machine import MOST_THREADS, available_cores
 
 CHOICES = ("auto", "on", "off")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -53,6 +54,15 @@ def find_backend(kernels: str, graphs: str, device: torch.device) -> Backend:
     if kernels == "on" and not triton:
         raise InputError("kernels is 'on', but triton is not installed: pip install triton.")
     return Backend(kernels=on_gpu and triton and kernels != "off", graphs=on_gpu and graphs != "off")
+
+
+def check_threads(threads: int | None, per_block: int) -> int:
+    """The number of CPU threads to use; raises InputError if it is not possible."""
+    cores = available_cores() if threads is None else threads
+    for name, value, most in (("threads", cores, MOST_THREADS), ("threads_per_block", per_block, cores)):
+        if not isinstance(value, int) or not 1 <= value <= most:
+            raise InputError(f"{name} is {value}: give a whole number from 1 to {most}.")
+    return cores
 
 
 def fast_precision(device: torch.device) -> str:

@@ -166,14 +166,13 @@ def _batch(part: Part, inputs: Tensor, positions: Tensor) -> InputBatch:
 def device_inputs(data: DataSet, device: torch.device) -> DeviceInputs:
     """Copy the inputs of the data set to the device, in the type they were read in."""
     parts = {"examples": data.examples, "validation": data.validation, "test": data.test}
-    return {name: _to_device(part, device) for name, part in parts.items() if part}
-
-
-def _to_device(examples: Examples, device: torch.device) -> Tensor | PictureStream:
-    if isinstance(examples.inputs, LazyInputs):
-        return PictureStream(examples.inputs)
-    inputs = np.ascontiguousarray(examples.inputs)
-    return torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy()).to(device)
+    return {
+        name: PictureStream(part.inputs)
+        if isinstance(part.inputs, LazyInputs)
+        else torch.from_numpy(np.require(part.inputs, requirements=["C", "W"])).to(device)
+        for name, part in parts.items()
+        if part
+    }
 
 
 def block_data(

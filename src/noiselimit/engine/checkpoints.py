@@ -226,7 +226,7 @@ class Checkpoints:
 
     def find(self, specs: Sequence[RunSpec], total: int) -> dict[str, Entry]:
         """Where these runs can resume, by hash; warns which of `total` runs resume, or why none does."""
-        found = {spec.hash: entry for spec in specs if (entry := self.newest(spec)) is not None}
+        found = {spec.hash: place[1] for spec in specs if (place := self.newest(spec)) is not None}
         if specs and self._damaged:
             names = ", ".join(map(str, self._damaged))
             then = "older checkpoints are used if there are any" if found else "training starts over"
@@ -243,18 +243,14 @@ class Checkpoints:
             _warn(f"training starts over: the checkpoints in {self.folder} {reason}.")
         return found
 
-    def newest(self, spec: RunSpec) -> Entry | None:
-        """Where the run can resume; None if only from the beginning."""
-        place = self._newest(spec)
-        return None if place is None else place[1]
-
     def load(self, spec: RunSpec) -> RowState:
         """The newest state of a run that can resume."""
-        place = self._newest(spec)
+        place = self.newest(spec)
         assert place is not None
         return load_state(place[0], spec.hash, place[1])
 
-    def _newest(self, spec: RunSpec) -> tuple[Path, Entry] | None:
+    def newest(self, spec: RunSpec) -> tuple[Path, Entry] | None:
+        """Where the run can resume: a file and its entry; None if only from the beginning."""
         self._wait()
         with self._lock:
             places = [(path, runs[spec.hash]) for path, runs in self._files.items() if spec.hash in runs]

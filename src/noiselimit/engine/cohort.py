@@ -1,27 +1,39 @@
-"""Training a cohort of runs: as one block on a GPU, as one block per core on a CPU."""
+"""Training a cohort of runs: as one block on a GPU, as one block per core on a CPU.
 
+On a GPU, the memory that one and two rows need is measured first. If memory runs out anyway, the rows are
+split in half and tried again. If the Triton kernels fail, torch's kernels are used.
+"""
+
+import gc
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import torch
 
 from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.backend import Backend
+from noiselimit.engine.backend import Backend, first_line
 from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import device_inputs
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.checkpoints import Checkpoints
-from noiselimit.engine.network_stack import State
 from noiselimit.engine.preparation import PreparedRun
-from noiselimit.engine.results import OnEpoch, Record, Row, RowState, RunResult, Stopped
-from noiselimit.engine.retry import train_on_gpu, with_fallback
+from noiselimit.engine.results import OnEpoch, Record, Row, RowState, RunResult, State, Stopped
+from noiselimit.errors import InputError, Notice
+from noiselimit.machine import available_cores, lacks_memory
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
 from noiselimit.runs.spec import RunSpec, architecture
+
+MEMORY_SHARE = 0.9  # of the free memory; libraries and fragmentation need the rest
+
+_one_at_a_time = threading.Lock()
+"""No kernel may be launched while others are compiled, and cuDNN's settings are global."""
 
 
 def plan_cohorts(specs: Sequence[RunSpec], *, streamed: bool = False) -> list[list[int]]:
@@ -114,56 +126,33 @@ class CohortTrainer:
         one_block = self._streamed or self.device.type == "cuda"
         blocks = 1 if one_block else max(1, self.threads // self.threads_per_block)
         shares = plan_blocks(self.specs, blocks, self._saved_epochs(range(len(self.specs))))
-        with ExitStack() as stack, ThreadPoolExecutor(len(shares)) as pool:
-            stack.callback(torch.set_num_threads, torch.get_num_threads())
-            futures = [pool.submit(self._train_share, share) for share in shares]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                self._abort.set()
-                raise
+        before = torch.get_num_threads()
+        try:
+            with ThreadPoolExecutor(len(shares)) as pool:
+                for future in [pool.submit(self._train_share, share) for share in shares]:
+                    try:
+                        future.result()
+                    except BaseException:
+                        self._abort.set()
+                        raise
+        finally:
+            torch.set_num_threads(before)
         if len(self._finished) < len(self.specs):
             raise Stopped
-
-    def _make_block(
-        self, rows: Sequence[int], backend: Backend, resumed: Mapping[int, RowState] | None = None
-    ) -> Block:
-        """A block of these rows, from the beginning or from their saved states."""
-        return Block(
-            [Row(i, self.specs[i], self.prepared[i], self.parents[i]) for i in rows],
-            self.data,
-            self._inputs,
-            self.device,
-            backend,
-            cohort=len(self.specs),
-            callback=self.callback,
-            resumed=resumed,
-        )
 
     def _should_stop(self) -> bool:
         return self._abort.is_set() or self.stop()
 
     def _saved_epochs(self, rows: Sequence[int]) -> list[int]:
         found = [self.checkpoints and self.checkpoints.newest(self.specs[row]) for row in rows]
-        return [entry.epoch if entry else 0 for entry in found]
+        return [place[1].epoch if place else 0 for place in found]
 
     def _train_share(self, rows: Sequence[int]) -> None:
         """The work of one thread."""
         torch.set_num_threads(self.threads_per_block)  # applies to this thread only
         try:
             if self.device.type == "cuda":
-                largest_first = sorted(
-                    rows, key=lambda i: not get_method(self.specs[i].method).needs_predictor
-                )
-                train_on_gpu(
-                    largest_first,
-                    self.backend,
-                    self.device,
-                    self._make_block,
-                    self._train_rows,
-                    can_rehearse=not self._streamed,
-                )
+                self._train_on_gpu(rows)
             else:
                 with_fallback(rows, self.backend, self._train_rows)
         except Stopped:
@@ -172,18 +161,71 @@ class CohortTrainer:
             self._abort.set()
             raise
 
+    def _train_on_gpu(self, rows: Sequence[int]) -> None:
+        """Train the rows in as few pieces as fit into memory.
+
+        Streamed data cannot be rehearsed with, because that would decode pictures.
+        """
+        # Rows that need most memory come first.
+        rows = sorted(rows, key=lambda i: not get_method(self.specs[i].method).needs_predictor)
+        torch.cuda.synchronize(self.device)  # the inputs were sent on another stream
+        autotuned = torch.backends.cudnn.flags(enabled=True, benchmark=True)
+        stream = torch.cuda.stream(_stream(self.device))
+        with _one_at_a_time, torch.cuda.device(self.device), stream, autotuned:
+            if self.backend.kernels and not self._streamed:
+                with suppress(Exception):  # training reports what does not compile
+                    self._make_block(rows[:1], self.backend).compile_kernels(available_cores())
+            most = len(rows)
+            if not self._streamed and len(rows) > 1:
+                try:
+                    most = self._rows_that_fit(rows)
+                except InputError:
+                    raise
+                except Exception:  # training reports it
+                    most = len(rows)
+            for piece in split_rows(rows, most):
+                with_fallback(piece, self.backend, self._train_rows)
+                release_memory()
+
+    def _rows_that_fit(self, rows: Sequence[int]) -> int:
+        """How many of the rows can train at once, at least 1."""
+        try:
+            self._bytes_needed(rows[:1])  # warm-up: libraries take memory at their first use
+            release_memory()
+            free = torch.cuda.mem_get_info(self.device)[0] * MEMORY_SHARE
+            one, two = (self._bytes_needed(rows[:count]) for count in (1, 2))
+        except torch.OutOfMemoryError:
+            return 1
+        finally:
+            release_memory()
+        return fitting(one, two, len(rows), free)
+
+    def _bytes_needed(self, rows: Sequence[int]) -> float:
+        """What a block of these rows needs.
+
+        A recorded step keeps its memory, so a smaller last step or an evaluation needs memory beside it.
+        """
+        release_memory()
+        before = torch.cuda.memory_allocated(self.device)
+        block = self._make_block(rows, self.backend)
+        block_bytes = torch.cuda.memory_allocated(self.device)
+
+        def peak_of(work: Callable[[], None]) -> float:
+            torch.cuda.reset_peak_memory_stats(self.device)
+            work()
+            return torch.cuda.max_memory_allocated(self.device) - block_bytes
+
+        beside = max(peak_of(partial(block.rehearse_step, last=True)), peak_of(block.rehearse_evaluation))
+        return block_bytes - before + peak_of(block.rehearse_step) + beside
+
     def _train_rows(self, rows: Sequence[int], backend: Backend, begun: threading.Event) -> None:
         """Train the unfinished ones of these rows; those saved at the same epoch form a block."""
         left = [row for row in rows if row not in self._finished]
         epochs = self._saved_epochs(left)
         for epoch in sorted(set(epochs), reverse=True):
             if not self._should_stop():
-                self._train_block(
-                    [row for row, own in zip(left, epochs, strict=True) if own == epoch],
-                    epoch,
-                    backend,
-                    begun,
-                )
+                own = [row for row, saved in zip(left, epochs, strict=True) if saved == epoch]
+                self._train_block(own, epoch, backend, begun)
 
     def _train_block(self, rows: Sequence[int], epoch: int, backend: Backend, begun: threading.Event) -> None:
         def on_epoch(row: int, record: Record) -> None:
@@ -200,3 +242,97 @@ class CohortTrainer:
             with self._lock:
                 self.on_result(result)
                 self._finished.add(result.row)
+
+    def _make_block(
+        self, rows: Sequence[int], backend: Backend, resumed: Mapping[int, RowState] | None = None
+    ) -> Block:
+        """A block of these rows, from the beginning or from their saved states."""
+        return Block(
+            [Row(i, self.specs[i], self.prepared[i], self.parents[i]) for i in rows],
+            self.data,
+            self._inputs,
+            self.device,
+            backend,
+            cohort=len(self.specs),
+            callback=self.callback,
+            resumed=resumed,
+        )
+
+
+Train = Callable[[Sequence[int], Backend, threading.Event], None]
+"""Trains the unfinished ones of these rows; sets the event after the first epoch."""
+
+
+def with_fallback(rows: Sequence[int], backend: Backend, train: Train) -> None:
+    """Train the rows; if that fails, try again with fewer rows at once or with torch's kernels.
+
+    Kernels can only be the cause before the first epoch is done. Memory can run out at any time.
+    """
+    begun = threading.Event()
+    try:
+        train(rows, backend, begun)
+        return
+    except (InputError, Stopped):
+        raise
+    except Exception as error:  # also OSError: the cache of a compiler may be read-only
+        if lacks_memory(error):
+            attempts = [(rows[::2], backend), (rows[1::2], backend)]
+            notice = _split_notice(len(rows), error, begun=begun.is_set())
+        elif begun.is_set() or not backend.kernels:
+            raise
+        else:
+            attempts = [(rows, replace(backend, kernels=False))]
+            notice = (
+                f"the Triton kernels failed ({type(error).__name__}: {first_line(error)}), so torch's are "
+                "used: slower, same results; --kernels off hides this message."
+            )
+    warnings.warn(notice, Notice, stacklevel=2)
+    for fewer, plainer in attempts:
+        release_memory()  # outside of `except`, whose traceback holds the failed block
+        with_fallback(fewer, plainer, train)
+
+
+def _split_notice(rows: int, error: Exception, *, begun: bool) -> str:
+    on_device = isinstance(error, torch.OutOfMemoryError)
+    memory = "the device's memory" if on_device else "the machine's memory"
+    if rows == 1:
+        remedy = "device cpu" if on_device else "fewer threads"
+        raise InputError(f"a run does not fit into {memory}: lower batch_size, or use {remedy}.") from None
+    if begun:
+        return (
+            f"{memory} ran out while {rows} runs trained: they resume as two cohorts, from their last "
+            "checkpoints if there are any."
+        )
+    return f"{rows} runs did not fit into {memory} at once: they train as two cohorts."
+
+
+def release_memory() -> None:
+    """Free the memory of old blocks. They contain reference cycles, so the garbage collector must run."""
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+@cache
+def _stream(device: torch.device) -> torch.cuda.Stream:
+    """One stream for all trainings: graphs cannot be recorded on the default one."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+def fitting(one: float, two: float, rows: int, free: float) -> int:
+    """How many of `rows` fit into `free` bytes if one row needs `one` bytes and two need `two`."""
+    each = max(two - one, 1.0)
+    return max(1, min(rows, int((free - (one - each)) / each)))
+
+
+def split_rows(rows: Sequence[int], most: int) -> list[list[int]]:
+    """Split the rows into as few pieces of at most `most` as possible, of about equal size."""
+    count = -(-len(rows) // most)
+    pieces = [list(rows[first::count]) for first in range(count)]
+    if count > 1:
+        warnings.warn(
+            f"{len(rows)} runs do not fit into the device's memory at once, so they train in {count} cohorts "
+            f"of up to {len(pieces[0])}.",
+            Notice,
+            stacklevel=2,
+        )
+    return pieces

@@ -6,9 +6,11 @@ from typing import Any
 
 from torch import Tensor
 
-from noiselimit.engine.network_stack import State
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.runs.spec import RunSpec
+
+State = Mapping[str, Tensor]
+"""A state dict."""
 
 Record = Mapping[str, float | int | None]
 """One epoch of one run, as in history.jsonl."""

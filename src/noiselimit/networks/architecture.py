@@ -50,8 +50,7 @@ class FrozenFeatures(nn.Module):
 def check_name(name: object) -> None:
     """Raise an InputError unless it is a built-in network or a dotted path; imports nothing."""
     if not is_dotted(name) and name not in list(networks.NETWORKS):  # a list, for what cannot be hashed
-        message = str(unknown("network", name, networks.NETWORKS))
-        raise InputError(f"{message[:-1]}, or your own network as 'package.module:factory'{message[-1]}")
+        raise unknown("network", name, networks.NETWORKS, ", or your own as 'package.module:factory'")
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,5 @@ def noise_from_json(value: object) -> Noise:
     else:
         raise InputError(f"noise {value!r} is not valid: write none, uniform:P or {{'matrix': rows}}.")
     if kind not in NOISES:
-        message = str(unknown("noise", kind, NOISES))
-        raise InputError(f"{message[:-1]}; if it is your own, add it to noiselimit.noise.NOISES first.")
+        raise unknown("noise", kind, NOISES, ", or add your own to noiselimit.noise.NOISES first")
     return NOISES[kind].from_parameter(parameter)

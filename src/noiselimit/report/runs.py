@@ -17,8 +17,7 @@ from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
 from noiselimit.runs.binding import usual_parent_rate
-from noiselimit.runs.run import Run
-from noiselimit.runs.selection import choose
+from noiselimit.runs.run import Run, choose
 from noiselimit.runs.spec import problem
 
 SUSPECTS = 40

@@ -25,8 +25,7 @@ from noiselimit.files import (
     require_regular,
 )
 from noiselimit.networks.network import without_draws
-from noiselimit.runs.run import Averaged, DataInfo, Run, RunContents, Weights
-from noiselimit.runs.selection import choose
+from noiselimit.runs.run import Averaged, DataInfo, Run, RunContents, Weights, choose
 from noiselimit.runs.spec import RunSpec, problem
 
 AVERAGED, TABLE = "averaged.safetensors", "table.safetensors"

@@ -1,4 +1,4 @@
-"""From the result of a cohort's row to a run: metrics, per-example outputs and averages."""
+"""From the result of a cohort's row to a run: metrics, gap and label quality of examples, averages."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import rankdata
 
 from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
@@ -13,12 +14,16 @@ from noiselimit.engine.callbacks import is_averaged
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import Record, RunResult, Scores
 from noiselimit.errors import InputError
-from noiselimit.runs import scores
 from noiselimit.runs.folder import AVERAGED
 from noiselimit.runs.run import Averaged, DataInfo, Run, RunContents, Weights
 from noiselimit.runs.spec import RunSpec
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+PIECE = 2**20  # probabilities at a time, to save memory
 
 
 def make_run(
@@ -109,11 +114,11 @@ def _metrics(spec: RunSpec, prepared: PreparedRun, result: RunResult, data: Data
     if wrong is not None and last and result.last:
         flags = wrong[train]
         metrics["wrong_labels"] = float(flags.mean())
-        metrics["gap_auc"] = scores.roc_auc(scores.gap(_suggested(result.best["train"]), given), flags)
+        metrics["gap_auc"] = roc_auc(gap(_suggested(result.best["train"]), given), flags)
         if not result.failure:  # else the last weights are not finite
             predicted = result.last.classifier.numpy().argmax(1)
-            metrics["memorised_wrong_labels"] = scores.memorised(predicted, given, flags)
-            metrics["last_gap_auc"] = scores.roc_auc(scores.gap(_suggested(result.last), given), flags)
+            metrics["memorised_wrong_labels"] = memorised(predicted, given, flags)
+            metrics["last_gap_auc"] = roc_auc(gap(_suggested(result.last), given), flags)
     return metrics
 
 
@@ -137,7 +142,7 @@ def _outputs(prepared: PreparedRun, result: RunResult) -> pd.DataFrame:
 
     classifier = {part: result.best[part].classifier.numpy() for part in parts}
     suggested = {part: _suggested(result.best[part]) for part in parts}
-    gaps = ordered(lambda part: scores.gap(suggested[part], given[parts[part]]))
+    gaps = ordered(lambda part: gap(suggested[part], given[parts[part]]))
     unknown = pd.array([pd.NA] * len(index), dtype="Int64")
     return pd.DataFrame(
         {
@@ -149,7 +154,7 @@ def _outputs(prepared: PreparedRun, result: RunResult) -> pd.DataFrame:
             "predicted_label": ordered(lambda part: classifier[part].argmax(1)),
             "predicted_probability": ordered(lambda part: classifier[part].max(1)),
             "gap": gaps,
-            "label_quality": scores.label_quality(gaps),
+            "label_quality": label_quality(gaps),
             "suggested_label": ordered(lambda part: suggested[part].argmax(1)),
             "suggested_probability": ordered(lambda part: suggested[part].max(1)),
         }
@@ -179,3 +184,36 @@ def _averaged(prepared: PreparedRun, result: RunResult) -> Averaged | None:
         classifier=ordered([each.classifier.numpy() for each in found]),
         predictor=ordered(predictor) if predictor else None,
     )
+
+
+def gap(probabilities: npt.NDArray[np.floating], labels: Labels) -> Floats:
+    """[n]: ‖onehot(y) − probabilities‖ in [0, √2], from probabilities [n, C]."""
+    # ‖e_y − s‖² = ‖s‖² − 2 s_y + 1, written as (1 − s_y)² + Σ_{j≠y} s_j² to stay exact near zero.
+    gaps = np.empty(len(labels))
+    step = max(1, PIECE // max(probabilities.shape[1], 1))
+    for start in range(0, len(labels), step):
+        s = probabilities[start : start + step].astype(np.float64)
+        rows, own = np.arange(len(s)), labels[start : start + step]
+        s[rows, own] = 1.0 - s[rows, own]
+        gaps[start : start + step] = np.sqrt(np.square(s, out=s).sum(1))
+    return gaps
+
+
+def label_quality(gaps: Floats) -> Floats:
+    """1 − gap/√2, in [0, 1]; lower is worse, as in cleanlab."""
+    return np.asarray(np.clip(1.0 - gaps / np.sqrt(2.0), 0.0, 1.0), np.float64)
+
+
+def roc_auc(gaps: Floats, wrong: Flags) -> float | None:
+    """Probability that a wrong label has a larger gap than a right one, ties half; None without both."""
+    positives = int(wrong.sum())
+    negatives = len(wrong) - positives
+    if not positives or not negatives:
+        return None
+    rank_sum = float(rankdata(gaps)[wrong].sum())
+    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+def memorised(predicted: Labels, given: Labels, wrong: Flags) -> float | None:
+    """Share of the wrong labels that the classifier reproduces; None if none is wrong."""
+    return float((predicted == given)[wrong].mean()) if wrong.any() else None

@@ -1,4 +1,4 @@
-"""A trained run: its settings, history, metrics, weights and predictions."""
+"""A trained run: its settings, history, metrics, weights and predictions; and the choice among runs."""
 
 import copy
 import dataclasses
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Self
 
 import numpy as np
@@ -22,13 +23,13 @@ from noiselimit.data.tables import Table
 from noiselimit.dotted import is_dotted, override_factories
 from noiselimit.engine.backend import find_device
 from noiselimit.engine.block_data import EVALUATION_BATCH, evaluation_batch
-from noiselimit.engine.network_stack import State
+from noiselimit.engine.results import State
 from noiselimit.errors import InputError
 from noiselimit.features.cache import Embedding
 from noiselimit.features.pictures import embed_like
 from noiselimit.features.texts import require_trust
 from noiselimit.networks import Role
-from noiselimit.runs.spec import FLOAT32, RunSpec, architecture
+from noiselimit.runs.spec import FLOAT32, RunSpec, architecture, problem, setting
 
 OTHER_SCALE = 4
 """Pictures are refused if their largest value is more than this many times that of the training pictures."""
@@ -329,3 +330,36 @@ def mean_probabilities(runs: Sequence[Run], inputs: Inputs, device: torch.device
                 logits = network(run.data.standardised(piece).to(device))[0].to(torch.float32)
                 mean[start : start + size] += logits.softmax(-1).cpu().numpy() / len(networks)
     return mean
+
+
+def choose(runs: Sequence[Run]) -> list[bool]:
+    """Choose one setting for every problem (data, noise, sizes).
+
+    Runs that differ only in the seed share a setting. The setting with the highest mean validation accuracy
+    wins; ties go to the lower mean validation loss, then to the first. A setting with a failed run loses.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+
+    Returns
+    -------
+    list of bool
+        For each run, whether its setting was chosen.
+    """
+    problems: dict[str, dict[str, list[Run]]] = {}
+    for run in runs:
+        settings = problems.setdefault(problem(run.spec).key, {})
+        settings.setdefault(setting(run.spec).key, []).append(run)
+    chosen = {id(run) for settings in problems.values() for run in _best(list(settings.values()))}
+    return [id(run) in chosen for run in runs]
+
+
+def _best(settings: Sequence[Sequence[Run]]) -> Sequence[Run]:
+    eligible = [members for members in settings if not any(run.failed for run in members)]
+    return max(eligible, key=_rank, default=[])  # max keeps the first of equals
+
+
+def _rank(members: Sequence[Run]) -> tuple[float, float]:
+    accuracy = fmean(run.metrics["validation_accuracy"] for run in members)
+    return accuracy, -fmean(run.metrics["validation_loss"] for run in members)

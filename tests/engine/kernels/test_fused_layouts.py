@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from noiselimit.engine.block_networks import Packing
 from noiselimit.engine.layouts import looped, stacked
-from noiselimit.engine.network_stack import Packing
 from noiselimit.networks import NETWORKS
 from noiselimit.networks.architecture import Role, initial_state
 from noiselimit.networks.resnet import Basic, ResNet

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from noiselimit.runs import scores
+from noiselimit.runs.result import gap, label_quality, memorised, roc_auc
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12), st.integers(1, 50))
@@ -12,18 +12,18 @@ def test_gap_is_the_norm_and_quality_lies_between_zero_and_one(seed: int, classe
     generator = np.random.default_rng(seed)
     probabilities = generator.dirichlet(np.full(classes, 0.3), count)
     labels = generator.integers(classes, size=count)
-    gaps = scores.gap(probabilities, labels)
+    gaps = gap(probabilities, labels)
     np.testing.assert_allclose(
         gaps, np.linalg.norm(np.eye(classes)[labels] - probabilities, axis=1), atol=1e-12
     )
-    quality = scores.label_quality(gaps)
+    quality = label_quality(gaps)
     assert ((quality >= 0) & (quality <= 1)).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=60))
 def test_roc_auc_equals_scikit_learns_ties_included(rows: list[tuple[int, bool]]) -> None:
     gaps, wrong = np.array([r[0] for r in rows], float), np.array([r[1] for r in rows])
-    found = scores.roc_auc(gaps, wrong)
+    found = roc_auc(gaps, wrong)
     if wrong.all() or not wrong.any():
         assert found is None
     else:
@@ -32,7 +32,5 @@ def test_roc_auc_equals_scikit_learns_ties_included(rows: list[tuple[int, bool]]
 
 def test_memorised_counts_wrong_labels_only() -> None:
     predicted, given_labels = np.array([0, 1, 2, 2]), np.array([0, 1, 1, 2])
-    assert scores.memorised(predicted, given_labels, np.array([True, False, True, True])) == pytest.approx(
-        2 / 3
-    )
-    assert scores.memorised(predicted, given_labels, np.zeros(4, bool)) is None
+    assert memorised(predicted, given_labels, np.array([True, False, True, True])) == pytest.approx(2 / 3)
+    assert memorised(predicted, given_labels, np.zeros(4, bool)) is None
