@@ -50,7 +50,7 @@ def test_kill_9(whole: Whole, tmp_path: Path, name: str, place: float) -> None:
 def test_signals(whole: Whole, tmp_path: Path, name: str, number: signal.Signals, code: int) -> None:
     folder, (expected, changes) = tmp_path / "folder", whole[name]
     words = [*COMMANDS[name], *EVERY_EPOCH]
-    ended = run(words, folder, change=changes // 3, signal=number)
+    ended = run(words, folder, change=changes // 6, signal=number)
     assert ended.returncode == code, ended.stderr
     assert ended.stdout == ""
     assert ended.stderr.splitlines()[-1].endswith(shlex.join(["noiselimit", *words]))
