@@ -92,7 +92,9 @@ def check_name(name: str) -> None:
         if find_spec(module) is None:
             raise InputError(f"features '{name}' need a package that is not installed: run `{remedy}`.")
     elif not is_dotted(name):
-        known = ("auto", "none", DEFAULT, "timm:NAME", "transformers:NAME", "package.module:function")
+        pictures = (DEFAULT, "timm:NAME", "transformers:NAME")
+        texts = ("wordllama", "tf-idf", "sentence-transformers:NAME")
+        known = ("auto", "none", *pictures, *texts, "package.module:function")
         raise unknown("features", name, known)
 
 
