@@ -115,9 +115,9 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
 
 def measure_row(problem: Problem, setting: Setting) -> Row:
     """Run all trainings of a problem and score all methods. A training that fails leaves its reason."""
-    (data, wrong), device = load_problem(problem), find_device(setting.device)
     started, computed = time.perf_counter(), time.process_time()
-    data = PictureFeatures(setting.features, setting.network, setting.device).apply(
+    (data, wrong), device = load_problem(problem, setting.features), find_device(setting.device)
+    data = PictureFeatures(setting.features, setting.network, setting.device, setting.side).apply(
         data, cache=setting.cache, threads=setting.threads
     )
     embedding = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - computed}
@@ -149,7 +149,7 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
         "commit": facts["commit"],
         "failures": failures,
         "best_epochs": {name: a["best_epochs"].tolist() for name, a in found.items() if "best_epochs" in a},
-        "features": None if data.pictures is None else {"name": str(data.embedding), **embedding},
+        "features": None if data.embedding is None else {"name": str(data.embedding), **embedding},
         "trainings": took,
         "methods": {
             method: score(method, found, data.examples.labels, wrong)
@@ -172,6 +172,7 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
         "epochs": setting.epochs,
         "network": setting.network,
         "features": setting.features,
+        "side": setting.side,
         "plans": json.loads(json.dumps({"default": asdict(DEFAULT), "fast": asdict(FAST)})),
         "finished": False,
         "rows": [],
@@ -179,8 +180,8 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
     if not path.exists():
         make_folder(path.parent)
         return new
-    older = {"features": "none", **read_results(path)}
-    for name in ("kind", "device", "versions", "threads", "quick", "epochs", "network", "features"):
+    older = {"features": "none", "side": None, **read_results(path)}
+    for name in ("kind", "device", "versions", "threads", "quick", "epochs", "network", "features", "side"):
         if older.get(name) != new[name]:
             raise InputError(f"{path} was measured with another {name}: choose another file with --out.")
     return older
@@ -206,7 +207,8 @@ def main(
         str,
         typer.Option(
             metavar="NAME,...",
-            help="Data sets that fit into memory; also breast_cancer, wine, overlapping, clouds and shapes.",
+            help="Data sets or files that fit into memory; also breast_cancer, wine, overlapping, clouds, "
+            "shapes.",
         ),
     ] = "digits,mnist",
     noise: Annotated[
@@ -227,8 +229,11 @@ def main(
     ] = None,
     network: Annotated[str, typer.Option(metavar="NAME", help="Network that every tool trains.")] = "auto",
     features: Annotated[
-        str, typer.Option(metavar="NAME", help="Features of images, for every tool; as in an audit.")
+        str, typer.Option(metavar="NAME", help="Features of images or text, for every tool; as in an audit.")
     ] = "none",
+    resize: Annotated[
+        int | None, typer.Option(metavar="PIXELS", help="Side of the images to embed; as in an audit.")
+    ] = None,
     data_dir: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Folder of data sets such as mnist.")
     ] = None,
@@ -264,7 +269,7 @@ def main(
     for each in set(chosen) - set(TRAININGS):
         raise unknown("training", each, TRAININGS)
     usual = 2 if quick and epochs is None else epochs
-    setting = Setting(usual, network, device, threads, features, cache, chosen)
+    setting = Setting(usual, network, device, threads, features, resize, cache, chosen)
     content = compare_tools(problems, setting, out, quick=quick)
     print_results(content)
     if any(row["failures"] for row in content["rows"]):

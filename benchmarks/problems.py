@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, Examples, make_examples
+from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError, number
 from noiselimit.noise import Noise, PairNoise, as_noise
 from noiselimit.randomness import Stream, permutation, uniforms
@@ -106,13 +108,17 @@ class Problem:
     @property
     def key(self) -> dict[str, str | int | None]:
         """What tells problems apart in a results file."""
-        return {"data": self.data, "noise": self.noise, "seed": self.seed, "examples": self.examples}
+        data = Path(self.data).stem  # of a file, or the name itself
+        return {"data": data, "noise": self.noise, "seed": self.seed, "examples": self.examples}
 
 
-def load_problem(problem: Problem) -> tuple[DataSet, npt.NDArray[np.bool_]]:
-    """The data with noisy labels, without clean ones, and which labels are wrong."""
-    made = MADE.get(problem.data)
-    data = load_data(problem.data, problem.data_dir) if made is None else made(problem.seed)
+def load_problem(problem: Problem, features: str = "none") -> tuple[DataSet, npt.NDArray[np.bool_]]:
+    """The data with noisy labels, without clean ones, and which labels are wrong.
+
+    `features` are those of text; images stay as they are.
+    """
+    made, reading = MADE.get(problem.data), Reading(features=features)
+    data = load_data(problem.data, problem.data_dir, reading=reading) if made is None else made(problem.seed)
     examples = data.examples
     noisy = make_noise(problem.noise, examples.class_names).apply(examples, problem.seed)
     clean = examples.labels if noisy.clean_labels is None else noisy.clean_labels
@@ -123,7 +129,9 @@ def load_problem(problem: Problem) -> tuple[DataSet, npt.NDArray[np.bool_]]:
             raise InputError(f"examples is {problem.examples}: give 2 to {count} for {problem.data}.")
         chosen = np.sort(permutation(problem.seed, Stream.SPLIT, 1, count)[: problem.examples])
     given = Examples(np.asarray(examples.inputs)[chosen], noisy.labels[chosen], examples.class_names)
-    return DataSet(data.name, given, defaults=data.defaults), given.labels != clean[chosen]
+    return DataSet(data.name, given, defaults=data.defaults, embedding=data.embedding), given.labels != clean[
+        chosen
+    ]
 
 
 def make_noise(text: str, class_names: tuple[str, ...] = ("a", "b")) -> Noise:
