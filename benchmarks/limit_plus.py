@@ -1,20 +1,20 @@
-"""Trials of LIMIT+, a successor of LIMIT with mean teachers and a self-supervised start, on CIFAR-10.
+"""Trials of LIMIT+, LIMIT with mean teachers and a self-supervised start, on CIFAR-10.
 
-`python -m benchmarks.limit_plus pretrain` trains a backbone on the pictures alone; `train` runs settings of
-LIMIT+ one after another and appends a row per setting to a file. A label reaches the classifier only through the
-predictor q: the classifier's targets are probabilities of q's moving average. Clean labels are only reported.
+`python -m benchmarks.limit_plus pretrain` trains a backbone on the pictures alone; `train` runs settings one after
+another and appends a JSON line for each. A label reaches the classifier only through the predictor q: its targets
+are probabilities of q's moving average. Clean labels are only reported.
 """
 
 import argparse
+import gc
 import json
 import math
 import os
 import platform
-import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -24,14 +24,14 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn.functional import affine_grid, avg_pool2d, grid_sample, log_softmax, normalize, one_hot, pad
+from torch.nn import functional as F  # noqa: N812
 
 from noiselimit.data.cifar import CIFAR10, read_cifar
 from noiselimit.networks.resnet import Basic, ResNet
 from noiselimit.noise import parse_noise
 
-MODES = ("compile", "graph", "eager")  # each next one needs less of the machine
-CLASSES, DRAWS, MOMENTUM, DECAY = 10, 32, 0.9, 5e-4
+MODES = ("compile", "graph", "eager")  # each asks less of the machine than the one before
+CLASSES, DRAWS = 10, 16
 NORMAL = ((0.4914, 0.2470), (0.4822, 0.2435), (0.4465, 0.2616))  # mean and deviation of red, green and blue
 
 
@@ -40,231 +40,186 @@ class Setting:
     """One trial. The defaults are the recipe that worked, with all 50,000 pictures."""
 
     noise: str = "uniform:0.4"
-    epochs: int = 0  # 0: what the time left allows, equal for all settings
+    epochs: int = 0  # 0: as many as the time allows, equal for all settings
     examples: int = 50_000
     seed: int = 0
     batch: int = 256
     rate: float = 0.05  # for a batch of 256; the heads' is twice that
-    average: float = 0.997  # per step of 256 examples
+    average: float = 0.997  # decay of the moving averages, per 256 examples
     temperature: float = 0.7
-    warm: float = 0.05  # share of the training with rho = rho0 and weak views for q
+    warm: float = 0.05  # share of the training with weak views for q and rho = rho0
     rho0: float = 0.0
     rho: float = 0.9
     ramp: float = 1.0  # share of the training after which rho has its last value
-    memory: float = 0.8  # of the classifier's probabilities, per epoch
+    memory: float = 0.8  # decay of P̄, per epoch
     view: str = "plain"  # strong views: plain or rand (like RandAugment)
-    align: str = "ratio"  # of targets: ratio, sinkhorn or none
-    marginal: str = "labels"  # what targets are aligned to: labels or uniform
-    mixup: float = 1.0  # share of the training after which the classifier mixes pairs
-    knn: float = 0.0  # weight of the neighbours' vote beside the classifier's probabilities
+    align: str = "ratio"  # of the classifier's targets: ratio, sinkhorn or none
+    marginal: str = "labels"  # what they are aligned to: labels or uniform
+    mixup: float = 1.0  # share of the training after which the classifier mixes pairs of pictures
+    knn: float = 0.0  # weight of the neighbours' vote beside P̄, which then begins with their labels
     cross: int = 0  # 1: two predictors, each on half of the pictures, teach on the other's half
 
 
-def parse_setting(text: str) -> Setting:
-    """Read 'noise=pair:0.4 rho=0.95', with defaults for what is not named."""
-    kinds: dict[str, Any] = {field.name: type(field.default) for field in fields(Setting)}
-    pairs = (word.split("=", 1) for word in text.split())
-    return Setting(**{name: kinds[name](value) for name, value in pairs})
+def view(kind: str, x: Tensor, u: Tensor) -> Tensor:
+    """Random, normalised views of pictures [B, 3, S, S] in bytes, from uniform draws [B, DRAWS]."""
+    flip, zero, s = (u[:, 0] < 0.5) * 2.0 - 1, torch.zeros_like(u[:, 0]), 2 * u - 1
+    if kind == "weak":  # moves by up to four pixels
+        across, down = (((u[:, i] * 9).floor() - 4) * (2 / x.shape[-1]) for i in (1, 2))
+        rows = (flip, zero, across, zero, zero + 1, down)
+    elif kind == "crop":  # a fifth to all of the picture
+        area, ratio = 0.2 + 0.8 * u[:, 1], torch.exp(s[:, 2] * math.log(4 / 3))
+        wide, high = (area * ratio).sqrt().clamp(max=1), (area / ratio).sqrt().clamp(max=1)
+        rows = (flip * wide, zero, s[:, 3] * (1 - wide), zero, high, s[:, 4] * (1 - high))
+    else:
+        size = 1.7 if kind == "rand" else 1.0
+        angle, zoom, shear = s[:, 1] * size * math.pi / 12, torch.exp(0.18 * s[:, 2]), 0.15 * size * s[:, 3]
+        cos, sin, across, down = zoom * angle.cos(), zoom * angle.sin(), *(0.25 * size * s[:, 4:6]).unbind(1)
+        rows = (flip * cos, shear - sin, across, flip * sin, cos, down)
+    grid = F.affine_grid(torch.stack(rows, 1).view(-1, 2, 3), list(x.shape), align_corners=False)
+    x = F.grid_sample(x / 255, grid, padding_mode="reflection", align_corners=False)
+    if kind == "rand":
+        x = change_one_way(change_one_way(x, u[:, 6:8]), u[:, 8:10])
+    elif kind != "weak":
+        x = jitter(x, u[:, 6:12], 0.2 if kind == "crop" else 0.1)
+    x = normal(x)
+    if kind in ("weak", "crop"):
+        return x
+    places = torch.arange(x.shape[-1], device=x.device)  # cut out a square of half the side
+    near = [(places - u[:, i, None] * len(places)).abs() < len(places) / 4 for i in (12, 13)]
+    return x * ~(near[0].unsqueeze(2) & near[1].unsqueeze(1)).unsqueeze(1)
 
 
-# Views. All take pictures [B, 3, S, S] in bytes and uniform draws [B, DRAWS] and return normalised pictures.
+def normal(x: Tensor) -> Tensor:
+    return torch.stack([(x[:, i] - mean) / deviation for i, (mean, deviation) in enumerate(NORMAL)], 1)
 
 
-def _warp(x: Tensor, rows: Sequence[Tensor]) -> Tensor:
-    """Sample the pictures at an affine map of the plane; `rows` are its six numbers, [B] each."""
-    theta = torch.stack(list(rows), 1).view(-1, 2, 3)
-    grid = affine_grid(theta, list(x.shape), align_corners=False)
-    return grid_sample(x / 255, grid, padding_mode="reflection", align_corners=False)
-
-
-def _finish(x: Tensor) -> Tensor:
-    channels = [(x[:, i] - mean) / deviation for i, (mean, deviation) in enumerate(NORMAL)]
-    return torch.stack(channels, 1)
-
-
-def _signed(u: Tensor) -> Tensor:
-    return 2 * u - 1
-
-
-def plain_view(x: Tensor) -> Tensor:
-    """The pictures as they are."""
-    return _finish(x / 255)
-
-
-def weak_view(x: Tensor, u: Tensor) -> Tensor:
-    """Flip, and move by up to four pixels."""
-    flip, zero = (u[:, 0] < 0.5) * 2.0 - 1, torch.zeros_like(u[:, 0])
-    down, across = (((u[:, i] * 9).floor() - 4) * (2 / x.shape[-1]) for i in (1, 2))
-    return _finish(_warp(x.float(), (flip, zero, across, zero, zero + 1, down)))
-
-
-def _grey(x: Tensor) -> Tensor:
+def grey(x: Tensor) -> Tensor:
     return (0.299 * x[:, 0] + 0.587 * x[:, 1] + 0.114 * x[:, 2]).unsqueeze(1)
 
 
-def _jitter(x: Tensor, u: Tensor, strength: float, hue: float, grey: float) -> Tensor:
-    """Brightness, contrast, saturation and hue of most pictures; some become grey."""
-    on, kept, *draws = (column.view(-1, 1, 1, 1) for column in u.unbind(1))
-    light, contrast, saturation = (1 + strength * _signed(draw) * (on < 0.8) for draw in draws[:3])
-    x = (x * light).clamp(0, 1)
-    middle = _grey(x).mean((2, 3), keepdim=True)
-    x = (middle + (x - middle) * contrast).clamp(0, 1)
-    shade = _grey(x)
-    turn = 2 * math.pi * hue * _signed(draws[3]).squeeze(1) * (on < 0.8).squeeze(1)
-    colour = torch.where(kept < grey, 0.0, saturation) * (x - shade)
+def jitter(x: Tensor, u: Tensor, grey_share: float) -> Tensor:
+    """Change brightness, contrast, saturation and hue of four fifths; some become grey."""
+    kept, *draws = u.view(*u.shape, 1, 1, 1).unbind(1)
+    draws = [(2 * draw - 1) * (kept < 0.8) for draw in draws]
+    x = (x * (1 + 0.4 * draws[0])).clamp(0, 1)
+    middle = grey(x).mean((2, 3), keepdim=True)
+    x = (middle + (x - middle) * (1 + 0.4 * draws[1])).clamp(0, 1)
+    shade, turn = grey(x), 0.2 * math.pi * draws[2].squeeze(1)
+    colour = (x - shade) * torch.where(u[:, 4].view(-1, 1, 1, 1) < grey_share, 0.0, 1 + 0.4 * draws[4])
     red, green, blue = colour.unbind(1)
-    # Colour without its shade is a plane: i and q of the television standard are coordinates there.
+    # Colours without their shade are a plane, in which the television standard's i and q are coordinates.
     i, q = 0.596 * red - 0.274 * green - 0.322 * blue, 0.211 * red - 0.523 * green + 0.312 * blue
     i, q = i * turn.cos() - q * turn.sin(), i * turn.sin() + q * turn.cos()
     turned = (0.956 * i + 0.621 * q, -0.272 * i - 0.647 * q, -1.106 * i + 1.703 * q)
     return (shade + torch.stack(turned, 1)).clamp(0, 1)
 
 
-def crop_view(x: Tensor, u: Tensor) -> Tensor:
-    """For the contrastive start: a crop of a fifth to all of the picture, flip, colours, grey."""
-    area, ratio = 0.2 + 0.8 * u[:, 0], torch.exp(_signed(u[:, 1]) * math.log(4 / 3))
-    width, height = (area * ratio).sqrt().clamp(max=1), (area / ratio).sqrt().clamp(max=1)
-    across, down = _signed(u[:, 2]) * (1 - width), _signed(u[:, 3]) * (1 - height)
-    flip, zero = (u[:, 4] < 0.5) * 2.0 - 1, torch.zeros_like(area)
-    x = _warp(x.float(), (flip * width, zero, across, zero, height, down))
-    return _finish(_jitter(x, u[:, 5:11], 0.4, 0.1, 0.2))
+def change_one_way(x: Tensor, u: Tensor) -> Tensor:
+    """One of eight changes with random strength, as in RandAugment."""
+    choice, amount = u.view(-1, 2, 1, 1, 1).unbind(1)
+    low, high, shade = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True), grey(x)
+    factor, levels, middle = (
+        0.1 + 1.8 * amount,
+        2 ** (2 + (4 * amount).floor()),
+        shade.mean((2, 3), keepdim=True),
+    )
+    blurred = F.avg_pool2d(F.pad(x, (1, 1, 1, 1), "replicate"), 3, 1)
+    changes = (
+        x,
+        (x - low) / (high - low + 0.01),
+        torch.where(x < 0.3 + 0.7 * amount, x, 1 - x),
+        (x * levels).floor() / levels,
+        x * factor,
+        middle + (x - middle) * factor,
+        shade + (x - shade) * factor,
+        blurred + (x - blurred) * factor * 1.5,
+    )
+    for number, change in enumerate(changes):
+        x = torch.where((choice * len(changes)).floor() == number, change, x)
+    return x.clamp(0, 1)
 
 
-def _affine(x: Tensor, u: Tensor, size: float) -> Tensor:
-    """Flip, turn by up to 15 degrees, shear, scale and move, all times `size`."""
-    flip = (u[:, 0] < 0.5) * 2.0 - 1
-    angle, shear = _signed(u[:, 1]) * size * math.pi / 12, _signed(u[:, 2]) * size * 0.15
-    zoom = torch.exp(_signed(u[:, 3]) * 0.18)
-    across, down = (_signed(u[:, i]) * size * 0.25 for i in (4, 5))
-    cos, sin = zoom * angle.cos(), zoom * angle.sin()
-    return _warp(x.float(), (flip * cos, shear - sin, across, flip * sin, cos, down))
-
-
-def _cutout(x: Tensor, u: Tensor) -> Tensor:
-    """A square of half the side, anywhere, becomes zero."""
-    side = x.shape[-1]
-    places = torch.arange(side, device=x.device)
-    near = [(places - (u[:, i, None] * side).floor()).abs() < side / 4 for i in (0, 1)]
-    return x * ~(near[0].unsqueeze(2) & near[1].unsqueeze(1)).unsqueeze(1)
-
-
-def strong_view(x: Tensor, u: Tensor) -> Tensor:
-    """Affine map, colours, some grey, cutout."""
-    x = _jitter(_affine(x, u[:, :6], 1.0), u[:, 6:12], 0.4, 0.1, 0.1)
-    return _cutout(_finish(x), u[:, 12:14])
-
-
-def rand_view(x: Tensor, u: Tensor) -> Tensor:
-    """Larger affine map, two of eight changes of the colours with random strength, cutout."""
-    x = _affine(x, u[:, :6], 1.7)
-    for first in (6, 8):
-        choice, amount = (u[:, i].view(-1, 1, 1, 1) for i in (first, first + 1))
-        low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
-        factor, shade, levels = 1 + 0.9 * _signed(amount), _grey(x), (2 ** (2 + 4 * amount)).floor()
-        middle = shade.mean((2, 3), keepdim=True)
-        blurred = avg_pool2d(pad(x, (1, 1, 1, 1), "replicate"), 3, 1)
-        changes = (
-            x,
-            (x - low) / (high - low + 0.01),
-            torch.where(x < 0.3 + 0.7 * amount, x, 1 - x),
-            (x * levels).floor() / levels,
-            x * factor,
-            middle + (x - middle) * factor,
-            shade + (x - shade) * factor,
-            blurred + (x - blurred) * factor * 1.5,
-        )
-        for number, change in enumerate(changes):
-            x = torch.where((choice * len(changes)).floor() == number, change, x)
-        x = x.clamp(0, 1)
-    return _cutout(_finish(x), u[:, 12:14])
-
-
-# Networks.
-
-
-def make_network(head: nn.Module) -> nn.Module:
-    """A ResNet-18 whose head is applied outside, in float32."""
-    network = ResNet((3, 32, 32), CLASSES, block=Basic, depths=(2, 2, 2, 2), small=True)
-    network.fc = nn.Identity()  # type: ignore[assignment]
-    network.head = head
-    return network
-
-
-def forward(network: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return outputs of the head and features."""
+def forward(network: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the head's outputs and the features, in float32."""
     x = x.contiguous(memory_format=torch.channels_last)
     with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
         features = network(x)[1]
-    features = features.float()
-    return network.head(features), features  # type: ignore[operator]
+    return network.head(features.float()), features.float()
+
+
+@torch.no_grad()
+def outputs_of(network: nn.Module, images: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits and normalised features of the pictures as they are."""
+    parts = [forward(network, normal(part / 255)) for part in images.split(2000)]  # type: ignore[no-untyped-call]
+    return torch.cat([part[0] for part in parts]), F.normalize(torch.cat([part[1] for part in parts]))
+
+
+def neighbours(features: Tensor, count: int = 200) -> Tensor:
+    """[n, count]: the positions of the nearest other rows."""
+    parts = features.split(2000)  # type: ignore[no-untyped-call]
+    return torch.cat([(part @ features.T).topk(count + 1).indices[:, 1:] for part in parts])
+
+
+def rows_to_one(values: Tensor) -> Tensor:
+    return values / values.sum(1, keepdim=True).clamp(min=1e-12)
 
 
 class Student:
-    """A network with its optimiser and its moving average."""
+    """A ResNet-18 with its optimiser and its moving average, the teacher."""
 
-    def __init__(self, network: nn.Module, device: torch.device, average: float) -> None:
-        self.network = network.to(device)
-        self.teacher = deepcopy(network).eval().requires_grad_(False)
-        self.share = 1 - average
-        named = list(network.named_parameters())
-        self.parameters = [value for name, value in named if not name.startswith("head")]
-        self.body = len(self.parameters)
-        self.parameters += [value for name, value in named if name.startswith("head")]
-        # One dimension each: gradients may come in another layout than their parameters.
+    def __init__(
+        self, head: nn.Module, start: dict[str, Tensor], device: torch.device, average: float
+    ) -> None:
+        network = ResNet((3, 32, 32), CLASSES, block=Basic, depths=(2, 2, 2, 2), small=True)
+        network.fc, network.head = nn.Identity(), head  # type: ignore[assignment]
+        network.load_state_dict({**network.state_dict(), **start})
+        self.network, self.share = network.to(device), 1 - average
+        self.teacher = deepcopy(self.network).eval().requires_grad_(False)
+        named = sorted(network.named_parameters(), key=lambda pair: pair[0].startswith("head"))
+        self.body = sum(not name.startswith("head") for name, _ in named)
+        self.parameters = [value for _, value in named]
+        # One dimension each, because gradients may come in another layout than their parameters.
         self.flat = [value.detach().view(-1) for value in self.parameters]
         self.momentum = [torch.zeros_like(value) for value in self.flat]
 
     def state(self) -> list[Tensor]:
         """All tensors that a step changes."""
-        both = (*self.network.state_dict().values(), *self.teacher.state_dict().values())
-        return [*both, *self.momentum]
+        return [*self.network.state_dict().values(), *self.teacher.state_dict().values(), *self.momentum]
 
-    def update(self, loss: Tensor, rate: Tensor, head: float) -> None:
-        """One step of SGD with Nesterov's momentum; then move the average."""
+    def update(self, loss: Tensor, rate: Tensor) -> None:
+        """One step of SGD with Nesterov's momentum, with twice the rate for the head; then move the average."""
         grads = [grad.reshape(-1) for grad in torch.autograd.grad(loss, self.parameters)]
-        for part, lr in ((slice(self.body), rate), (slice(self.body, None), rate * head)):
-            torch._fused_sgd_(
-                self.flat[part],
-                grads[part],
-                self.momentum[part],
-                weight_decay=DECAY,
-                momentum=MOMENTUM,
-                lr=lr,
-                dampening=0.0,
-                nesterov=True,
-                maximize=False,
-                is_first_step=False,
-            )
+        for part, lr in ((slice(self.body), rate), (slice(self.body, None), 2 * rate)):
+            lists = (self.flat[part], grads[part], self.momentum[part])
+            how = {"dampening": 0.0, "nesterov": True, "maximize": False, "is_first_step": False}
+            torch._fused_sgd_(*lists, weight_decay=5e-4, momentum=0.9, lr=lr, **how)  # type: ignore[call-overload]
         pairs = zip(self.teacher.state_dict().values(), self.network.state_dict().values(), strict=True)
-        moving = [(to, value) for to, value in pairs if to.is_floating_point()]
-        torch._foreach_lerp_([to for to, _ in moving], [value for _, value in moving], self.share)
+        to, values = zip(*(pair for pair in pairs if pair[0].is_floating_point()), strict=True)
+        torch._foreach_lerp_(to, values, self.share)
 
-
-def soft_loss(logits: Tensor, target: Tensor) -> Tensor:
-    """Its gradient for the logits is softmax − target, LIMIT's predicted gradient if q made the target."""
-    return -(target * log_softmax(logits, 1)).sum(1).mean()
-
-
-def normalised(values: Tensor) -> Tensor:
-    return values / values.sum(1, keepdim=True).clamp(min=1e-12)
-
-
-# Steps that a CUDA graph can record: everything is on the device, and nothing is read back.
+    def fit(self, logits: Tensor, target: Tensor, rate: Tensor) -> None:
+        """One step on a loss with gradient softmax − target: LIMIT's predicted gradient, if q made the target."""
+        self.update(-(target * logits.log_softmax(1)).sum(1).mean(), rate)
 
 
 class Steps:
-    """A training whose steps can be recorded. `count` and `total` are steps done and to do, on the device."""
+    """Training steps that a CUDA graph can record: all numbers stay on the device."""
 
-    def __init__(self, images: Tensor, batch: int, mode: str) -> None:
-        self.images, self.batch, self.mode, self.device = images, batch, mode, images.device
+    def __init__(self, images: Tensor, batch: int, args: argparse.Namespace) -> None:
+        self.images, self.batch, self.args, self.device = images, batch, args, images.device
+        self.steps = max(len(images) // batch, 1)
         self.count = torch.zeros(1, dtype=torch.long, device=self.device)
         self.total = torch.ones(1, device=self.device)
-        self.steps = max(len(images) // batch, 1)
         self.order = torch.zeros(self.steps, batch, dtype=torch.long, device=self.device)
+        compiled = args.mode == "compile"
+        self.view = torch.compile(view, dynamic=False) if compiled else view
+        self.forward = torch.compile(forward, dynamic=False) if compiled else forward
 
-    def fast(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, compiled if wanted."""
-        return torch.compile(function, dynamic=False) if self.mode == "compile" else function
+    def step(self) -> None:
+        raise NotImplementedError
+
+    def state(self) -> list[Tensor]:
+        raise NotImplementedError
 
     def draws(self, count: int) -> Tensor:
         return torch.rand(count, DRAWS, device=self.device)
@@ -272,38 +227,52 @@ class Steps:
     def next_index(self) -> Tensor:
         return self.order.index_select(0, self.count % self.steps).view(-1)
 
+    def rate(self, most: float) -> Tensor:
+        return most * (1 + torch.cos(math.pi * self.count / self.total)) / 2
+
     def shuffle(self) -> None:
-        """Draw the order of an epoch; the last few pictures of it are left out."""
         order = torch.randperm(len(self.images), device=self.device)
         self.order.copy_(order[: self.order.numel()].view_as(self.order))
 
-    def step(self) -> None:
-        raise NotImplementedError
+    def run_epoch(self) -> None:
+        self.shuffle()
+        for _ in range(self.steps):
+            self.run()
+        self.synchronise()
 
-    def state(self) -> list[Tensor]:
-        raise NotImplementedError
+    def synchronise(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
 
-    def prepare(self) -> tuple[Callable[[], None], float]:
-        """Return the recorded step and the seconds per epoch; the state is as before."""
+    def prepare(self) -> float:
+        """Set `run`, the fast step; return the seconds of an epoch. The state is as before."""
+        began = time.time()
         self.shuffle()
         before = [(value, value.clone()) for value in self.state()]
-        if self.device.type != "cuda":
-            run, timed = self.step, 1
-        else:
-            run, timed = self._record(), 20
+        try:
+            self.run: Callable[[], object] = self.record()
+            self.run()
+            self.synchronise()
+        except Exception:
+            traceback.print_exc()
+            fall_back(self.args)
+        started, timed = time.time(), 20 if self.device.type == "cuda" else 1
         for _ in range(timed):
-            run()
-        _synchronise(self.device)
-        started = time.monotonic()
-        for _ in range(timed):
-            run()
-        _synchronise(self.device)
-        seconds = (time.monotonic() - started) / timed * self.steps
+            self.run()
+        self.synchronise()
+        seconds = (time.time() - started) / timed
         for value, old in before:
             value.copy_(old)
-        return run, seconds
+        print(
+            f"{self.args.mode}: ready after {started - began:.0f} s, {1e3 * seconds:.2f} ms a step, ", end=""
+        )
+        print(f"{seconds * self.steps:.2f} s an epoch", flush=True)
+        return seconds * self.steps
 
-    def _record(self) -> Callable[[], None]:
+    def record(self) -> Callable[[], object]:
+        if self.args.mode == "eager" or self.device.type != "cuda":
+            return self.step
+        gc.collect()
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -311,471 +280,341 @@ class Steps:
                 self.step()
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
-        if self.mode == "eager":
-            return self.step
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
             self.step()
         return graph.replay
 
 
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
+def fall_back(args: argparse.Namespace) -> None:
+    """Go on in the next mode, in a new process: an error while recording may leave the device unusable."""
+    if args.mode == MODES[-1]:
+        raise SystemExit("no mode works")
+    again = [
+        "--mode",
+        MODES[MODES.index(args.mode) + 1],
+        "--until",
+        str(args.until),
+        "--skip",
+        str(args.skip),
+    ]
+    print("falling back:", *again, flush=True)
+    os.execv(sys.executable, [sys.executable, "-m", "benchmarks.limit_plus", *sys.argv[1:], *again])
 
 
 class Pretraining(Steps):
     """SimCLR with the decoupled loss (Yeh et al. 2022): two crops of a picture are alike."""
 
-    def __init__(self, images: Tensor, batch: int, mode: str, rate: float) -> None:
-        super().__init__(images, batch, mode)
+    def __init__(self, images: Tensor, args: argparse.Namespace) -> None:
+        super().__init__(images, args.batch, args)
         head = nn.Sequential(nn.Linear(512, 512), nn.BatchNorm1d(512), nn.ReLU(), nn.Linear(512, 128))
-        self.student = Student(make_network(head), self.device, 0.997)
-        self.rate = rate * batch / 512
-        self.forward, self.view = self.fast(forward), self.fast(crop_view)
-        rows = torch.arange(2 * batch, device=self.device)
-        other = (rows + batch) % (2 * batch)
-        self.other = other.unsqueeze(1)
-        self.hidden = (rows.unsqueeze(1) == rows) | (other.unsqueeze(1) == rows)
+        self.student = Student(head, {}, self.device, 0.997)
+        rows = torch.arange(2 * args.batch, device=self.device).unsqueeze(1)
+        self.other = (rows + args.batch) % len(rows)
+        self.hidden = (rows == rows.T) | (self.other == rows.T)
 
     def state(self) -> list[Tensor]:
         return [self.count, *self.student.state()]
 
     def step(self) -> None:
-        progress = self.count / self.total
         pictures = self.images[self.next_index()].repeat(2, 1, 1, 1)
-        views = self.view(pictures, self.draws(len(pictures)))
-        outputs = normalize(self.forward(self.student.network, views)[0])
+        seen = self.view("crop", pictures, self.draws(len(pictures)))
+        outputs = F.normalize(self.forward(self.student.network, seen)[0])
         alike = outputs @ outputs.T / 0.2
         unlike = torch.logsumexp(alike.masked_fill(self.hidden, -math.inf), 1)
-        loss = unlike - alike.gather(1, self.other)[:, 0]
-        rate = self.rate * (1 + torch.cos(math.pi * progress)) / 2 * (progress * 20).clamp(max=1)
-        self.student.update(loss.mean(), rate, 1.0)
+        warm = (20 * self.count / self.total).clamp(max=1)
+        loss = (unlike - alike.gather(1, self.other)[:, 0]).mean()
+        self.student.update(loss, warm * self.rate(self.args.rate * self.batch / 512))
         self.count += 1
 
 
 class Trial(Steps):
     """A training with one setting."""
 
-    def __init__(self, setting: Setting, images: Tensor, labels: Tensor, start: dict[str, Tensor], mode: str):
-        super().__init__(images, setting.batch, mode)
-        self.setting, self.labels, count = setting, labels, len(images)
-        average = setting.average ** (setting.batch / 256)
-        self.classifier, *self.predictors = (self._student(start, average) for _ in range(2 + setting.cross))
-        self.forward, self.weak = self.fast(forward), self.fast(weak_view)
-        self.strong = self.fast({"plain": strong_view, "rand": rand_view}[setting.view])
-        self.given = one_hot(labels, CLASSES).float()
+    def __init__(
+        self, s: Setting, images: Tensor, labels: Tensor, start: dict[str, Tensor], args: Any
+    ) -> None:
+        super().__init__(images, s.batch, args)
+        self.setting, self.labels, decay = s, labels, s.average ** (s.batch / 256)
+        students = [Student(nn.Linear(512, CLASSES), start, self.device, decay) for _ in range(2 + s.cross)]
+        self.classifier, *self.predictors = students
+        self.given = F.one_hot(labels, CLASSES).float()
         self.marginal = self.given.mean(0)
-        if setting.marginal == "uniform":
+        if s.marginal == "uniform":
             self.marginal = torch.full_like(self.marginal, 1 / CLASSES)
         self.mean, self.scale = self.marginal.clone(), torch.ones_like(self.marginal)
-        self.past = torch.full_like(self.given, 1 / CLASSES)  # P̄, the classifier's probabilities
-        self.votes = self.past.clone()
-        self.taught = self.past.clone()  # q's sharpened probabilities
+        self.past = torch.full_like(self.given, 1 / CLASSES)  # P̄: the classifier's probabilities
+        self.votes, self.taught = (
+            self.past.clone(),
+            self.past.clone(),
+        )  # neighbours' posteriors; q's probabilities
         self.transition = torch.eye(CLASSES, device=self.device)  # T̂[class, given label]
-        self.features = torch.zeros(count, 512, device=self.device, dtype=torch.bfloat16)
-        self.fold = torch.randperm(count, device=self.device) % 2
-        if setting.knn:
-            self._start_votes()
-
-    def _student(self, start: dict[str, Tensor], average: float) -> Student:
-        network = make_network(nn.Linear(512, CLASSES))
-        if start:
-            network.load_state_dict({**network.state_dict(), **start})
-        return Student(network, self.device, average)
+        self.features = torch.zeros(len(images), 512, device=self.device)
+        self.fold = torch.randperm(len(images), device=self.device) % 2
+        if s.knn:  # a class is as likely as it is more frequent among the neighbours than elsewhere
+            self.features.copy_(outputs_of(self.classifier.teacher, images)[1])
+            near = self.given[neighbours(self.features)].mean(1) / self.given.mean(0)
+            self.past.copy_(0.8 * F.one_hot(near.argmax(1), CLASSES) + 0.2 / CLASSES)
+            self.end_epoch(vote=True)
 
     def state(self) -> list[Tensor]:
         students = [value for one in (self.classifier, *self.predictors) for value in one.state()]
         return [self.count, self.mean, self.scale, self.past, self.taught, self.features, *students]
 
     def shuffle(self) -> None:
-        """With two predictors, a batch has as many pictures of one fold as of the other."""
-        if not self.setting.cross:
-            return super().shuffle()
-        order = torch.randperm(len(self.images), device=self.device)
-        half = self.batch // 2
-        for part in (0, 1):
-            mine = order[self.fold[order] == part][: self.steps * half]
-            self.order[:, part * half : (part + 1) * half] = mine.view(-1, half)
-        return None
+        super().shuffle()
+        if self.setting.cross:  # a batch has as many pictures of one fold as of the other
+            order, half = torch.randperm(len(self.images), device=self.device), self.batch // 2
+            parts = [order[self.fold[order] == fold][: self.steps * half] for fold in (0, 1)]
+            self.order.copy_(torch.cat([part.view(-1, half) for part in parts], 1))
 
     def step(self) -> None:
-        setting, index, progress = self.setting, self.next_index(), self.count / self.total
-        pictures, folds, batch = self.images[index], len(self.predictors), self.batch
-        rate = setting.rate * batch / 256 * (1 + torch.cos(math.pi * progress)) / 2
-        weak = self.weak(pictures, self.draws(batch))
-        parts = [slice(i * batch // folds, (i + 1) * batch // folds) for i in range(folds)]
+        s, index, progress, folds = (
+            self.setting,
+            self.next_index(),
+            self.count / self.total,
+            len(self.predictors),
+        )
+        pictures, rate = self.images[index], self.rate(s.rate * s.batch / 256)
+        weak = self.view("weak", pictures, self.draws(s.batch))
+        parts = [slice(i * s.batch // folds, (i + 1) * s.batch // folds) for i in range(folds)]
         with torch.no_grad():
-            # With two predictors, that which never saw the label of a picture makes its target.
+            # Of two predictors, the one that never saw a picture's label makes its target.
             logits = [self.forward(self.predictors[i - 1].teacher, weak[parts[i]])[0] for i in range(folds)]
-            target = self._classifier_target(torch.cat(logits), index)
-            now, features = self.forward(self.classifier.teacher, weak)
-            self._remember(now.softmax(1), features, index)
-            wanted = self._predictor_target(progress, index)
-        seen = self.strong(pictures, self.draws(batch))
-        seen = torch.where(progress < setting.warm, weak, seen)
-        for student, part in zip(self.predictors, parts, strict=True):
-            loss = soft_loss(self.forward(student.network, seen[part])[0], wanted[part])
-            student.update(loss, rate, 2.0)
-        seen = self.strong(pictures, self.draws(batch))
-        if setting.mixup < 1:
-            weight = torch.where(progress < setting.mixup, 1.0, self.draws(batch)[:, :1])
+            target = self.classifier_target(torch.cat(logits), index)
+            self.remember(self.forward(self.classifier.teacher, weak), index)
+            wanted = self.predictor_target(progress, index)
+        seen = self.view(s.view, pictures, self.draws(s.batch))
+        seen = torch.where(progress < s.warm, weak, seen)
+        for predictor, part in zip(self.predictors, parts, strict=True):
+            predictor.fit(self.forward(predictor.network, seen[part])[0], wanted[part], rate)
+        seen = self.view(s.view, pictures, self.draws(s.batch))
+        if s.mixup < 1:
+            weight = torch.where(progress < s.mixup, 1.0, self.draws(s.batch)[:, :1])
             target = weight * target + (1 - weight) * target.flip(0)
             weight = weight.view(-1, 1, 1, 1)
             seen = weight * seen + (1 - weight) * seen.flip(0)
-        self.classifier.update(soft_loss(self.forward(self.classifier.network, seen)[0], target), rate, 2.0)
+        self.classifier.fit(self.forward(self.classifier.network, seen)[0], target, rate)
         self.count += 1
 
-    def _classifier_target(self, logits: Tensor, index: Tensor) -> Tensor:
-        """Sharpened probabilities of q's average, aligned to the marginal of the labels."""
+    def classifier_target(self, logits: Tensor, index: Tensor) -> Tensor:
+        """Sharpened probabilities of q's average, aligned to the marginal."""
         target = (logits / self.setting.temperature).softmax(1)
         self.taught.index_copy_(0, index, target)
         if self.setting.align == "ratio":
             self.mean.lerp_(target.mean(0), 0.01)
             self.scale.copy_(self.marginal / self.mean)
-        return normalised(target * self.scale)
+        return rows_to_one(target * self.scale)
 
-    def _remember(self, now: Tensor, features: Tensor, index: Tensor) -> None:
-        # With votes, P̄ has values from the start; else it begins as a plain mean.
-        visits = math.inf if self.setting.knn else self.count // self.steps + 1
-        share = torch.clamp(torch.ones_like(now) / visits, min=1 - self.setting.memory)
+    def remember(self, outputs: tuple[Tensor, Tensor], index: Tensor) -> None:
+        """Move P̄ to what the classifier's average says now. Without votes, P̄ begins as a plain mean."""
+        now, visits = outputs[0].softmax(1), self.count // self.steps + 1
+        share = (visits * 0 if self.setting.knn else 1 / visits).clamp(min=1 - self.setting.memory)
         self.past.index_copy_(0, index, self.past[index] + share * (now - self.past[index]))
-        if self.setting.knn:
-            self.features.index_copy_(0, index, normalize(features).to(self.features.dtype))
+        self.features.index_copy_(0, index, F.normalize(outputs[1]))
 
-    def _predictor_target(self, progress: Tensor, index: Tensor) -> Tensor:
+    def predictor_target(self, progress: Tensor, index: Tensor) -> Tensor:
         """(1 − ρ)·label + ρ·posterior."""
-        setting = self.setting
-        ramp = ((progress - setting.warm) / max(setting.ramp - setting.warm, 1e-6)).clamp(0, 1)
-        rho = setting.rho0 + (setting.rho - setting.rho0) * ramp
+        s = self.setting
+        rho = s.rho0 + (s.rho - s.rho0) * ((progress - s.warm) / max(s.ramp - s.warm, 1e-6)).clamp(0, 1)
         prior = self.past[index]
-        if setting.knn:
-            prior = prior + setting.knn * (self.votes[index] - prior)
-        return (1 - rho) * self.given[index] + rho * self._posterior(prior, self.labels[index])
+        if s.knn:
+            prior = prior + s.knn * (self.votes[index] - prior)
+        return (1 - rho) * self.given[index] + rho * self.posterior(prior, self.labels[index])
 
-    def _posterior(self, prior: Tensor, labels: Tensor) -> Tensor:
-        return normalised(prior * self.transition.T[labels])
+    def posterior(self, prior: Tensor, labels: Tensor) -> Tensor:
+        return rows_to_one(prior * self.transition.T[labels])
 
-    def estimate_transition(self) -> None:
-        """T̂ by Bayes from P̄ and the given labels; the factors that align all targets, if by Sinkhorn."""
-        self.transition.copy_(normalised(self.past.T @ self.given))
+    def end_epoch(self, vote: bool) -> None:
+        """Estimate T̂ by Bayes; update the factors of Sinkhorn's alignment and the neighbours' votes."""
+        self.transition.copy_(rows_to_one(self.past.T @ self.given))
         if self.setting.align == "sinkhorn":
             scale = torch.ones_like(self.scale)
             for _ in range(30):
-                rows = 1 / (self.taught @ scale).clamp(min=1e-12)
-                scale = self.marginal * len(rows) / (self.taught.T @ rows).clamp(min=1e-12)
+                scale = self.marginal / rows_to_one(self.taught * scale).mean(0).clamp(min=1e-6) * scale
             self.scale.copy_(scale / scale.mean())
+        if vote and self.setting.knn:
+            judged = self.posterior(self.past, self.labels)
+            self.votes.copy_(judged[neighbours(self.features)].mean(1))
 
-    def vote(self) -> None:
-        """Mean posterior of the neighbours, without the picture itself."""
-        judged = self._posterior(self.past, self.labels)
-        self.votes.copy_(judged[neighbours(self.features)].mean(1))
+    def evaluate(self, data: Any) -> dict[str, float]:
+        """Percentages right: the averages on the test part, and P̄ and its like on the training part."""
+        found = {
+            name: percent(outputs_of(one.teacher, data.test_images)[0].argmax(1) == data.test_labels)
+            for name, one in (("classifier", self.classifier), ("predictor", self.predictors[0]))
+        }
+        judged = self.posterior(self.past, self.labels)
+        for name, values in (
+            ("past", self.past),
+            ("posterior", judged),
+            ("q", self.taught),
+            ("votes", self.votes),
+        ):
+            found[name] = percent(values.argmax(1) == data.clean[: len(values)])
+        return {**found, "diagonal": round(self.transition.diagonal().mean().item(), 4)}
 
-    def _start_votes(self) -> None:
-        """Begin P̄ with the neighbours' labels: a class is as likely as it is more frequent than usual."""
-        self.features.copy_(outputs_of(self.classifier.teacher, self.images)[1])
-        near = self.given[neighbours(self.features)].mean(1) / self.given.mean(0).clamp(min=1e-6)
-        self.past.copy_(0.8 * one_hot(near.argmax(1), CLASSES) + 0.2 / CLASSES)
-        self.estimate_transition()
-        self.vote()
-
-
-# What is reported.
-
-
-@torch.no_grad()
-def outputs_of(network: nn.Module, images: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits and normalised features of the pictures as they are."""
-    parts = [forward(network, plain_view(part)) for part in torch.split(images, 2000)]
-    return torch.cat([part[0] for part in parts]), normalize(torch.cat([part[1] for part in parts]))
-
-
-def neighbours(features: Tensor, count: int = 200) -> Tensor:
-    """[n, count]: the positions of the nearest other rows."""
-    count = min(count, len(features) - 1)
-    near = [(part @ features.T).topk(count + 1).indices[:, 1:] for part in torch.split(features, 2000)]
-    return torch.cat(near)
+    def detect(self, clean: Tensor) -> dict[str, float]:
+        """The gap's ROC AUC, and the shares of the wrong labels that the averages repeat."""
+        wrong, all_r = (
+            self.labels != clean,
+            [outputs_of(one.teacher, self.images)[0] for one in self.predictors],
+        )
+        r = torch.where(self.fold.unsqueeze(1) == 0, all_r[-1], all_r[0])
+        a = outputs_of(self.classifier.teacher, self.images)[0].argmax(1)
+        ranks = (self.given - r.softmax(1)).norm(dim=1).argsort().argsort().double() + 1
+        many = wrong.sum().double()
+        auc = (ranks[wrong].sum() - many * (many + 1) / 2) / (many * (len(wrong) - many))
+        repeated = [percent(said[wrong] == self.labels[wrong]) for said in (a, r.argmax(1))]
+        found = {
+            "gap_auc": round(auc.item(), 5),
+            "memorised": repeated[0],
+            "memorised_predictor": repeated[1],
+        }
+        return {**found, "train_clean": percent(a == clean)}
 
 
 def percent(right: Tensor) -> float:
     return round(100 * right.float().mean().item(), 3)
 
 
-def area_under_curve(score: Tensor, positive: Tensor) -> float:
-    """ROC AUC from ranks; ties do not matter for gaps."""
-    ranks = torch.empty(len(score), dtype=torch.float64, device=score.device)
-    ranks[score.argsort()] = torch.arange(1, len(score) + 1, dtype=torch.float64, device=score.device)
-    many = positive.sum().double()
-    return round(((ranks[positive].sum() - many * (many + 1) / 2) / (many * (len(score) - many))).item(), 5)
-
-
-@dataclass(frozen=True)
-class Data:
+def load(args: argparse.Namespace) -> Any:
     """CIFAR-10 on the device."""
-
-    images: Tensor
-    clean: Tensor
-    test_images: Tensor
-    test_labels: Tensor
-    examples: Any
-
-    def noisy(self, noise: str, seed: int) -> Tensor:
-        labels = parse_noise(noise).apply(self.examples, seed).labels
-        return torch.from_numpy(np.asarray(labels)).to(self.images.device)
+    data = read_cifar(CIFAR10, args.data)
+    found: dict[str, Any] = {"examples": data.examples}
+    parts = (("", data.examples, args.examples), ("test_", data.test, args.examples))
+    for name, part, count in parts:
+        images = np.asarray(part.inputs)[:count, :, :: args.pixels, :: args.pixels].copy()  # type: ignore[union-attr]
+        found[f"{name}images"] = torch.from_numpy(images).to(args.device)
+        found[f"{name}labels"] = torch.from_numpy(np.asarray(part.labels)[:count]).to(args.device)  # type: ignore[union-attr]
+    return argparse.Namespace(**found, clean=found["labels"])
 
 
-def load(folder: Path, device: torch.device, examples: int, step: int) -> Data:
-    """`step` > 1 leaves pixels out, for quick tests."""
-    data = read_cifar(CIFAR10, folder)
-    parts: list[Tensor] = []
-    for part, count in ((data.examples, examples), (data.test, 10_000 if step == 1 else 500)):
-        assert part is not None
-        parts.append(torch.from_numpy(np.asarray(part.inputs)[:count, :, ::step, ::step].copy()).to(device))
-        parts.append(torch.from_numpy(np.asarray(part.labels)[:count]).to(device))
-    images, clean, test_images, test_labels = parts
-    return Data(images, clean, test_images, test_labels, data.examples)
-
-
-def evaluate(trial: Trial, data: Data, epoch: int) -> dict[str, float]:
-    """Test accuracies of the averages, and how good P̄ and T̂ are."""
-    students = {"classifier": trial.classifier, "predictor": trial.predictors[0]}
-    found = {
-        name: percent(outputs_of(one.teacher, data.test_images)[0].argmax(1) == data.test_labels)
-        for name, one in students.items()
-    }
-    clean = data.clean[: len(trial.past)]
-    judged = trial._posterior(trial.past, trial.labels)
-    return {
-        "epoch": epoch,
-        **found,
-        "past": percent(trial.past.argmax(1) == clean),
-        "posterior": percent(judged.argmax(1) == clean),
-        "targets": percent(trial.taught.argmax(1) == clean),
-        "votes": percent(trial.votes.argmax(1) == clean),
-        "diagonal": round(trial.transition.diagonal().mean().item(), 4),
-    }
-
-
-def detection(trial: Trial, data: Data) -> dict[str, float]:
-    """The gap's ROC AUC, and the shares of wrong labels that each average repeats."""
-    clean = data.clean[: len(trial.labels)]
-    wrong = trial.labels != clean
-    logits = [outputs_of(one.teacher, trial.images)[0] for one in trial.predictors]
-    r = logits[0] if len(logits) == 1 else torch.where(trial.fold.unsqueeze(1) == 0, logits[1], logits[0])
-    a = outputs_of(trial.classifier.teacher, trial.images)[0]
-    gap = (trial.given - r.softmax(1)).norm(dim=1)
-    return {
-        "gap_auc": area_under_curve(gap, wrong),
-        "memorised": percent(a.argmax(1)[wrong] == trial.labels[wrong]),
-        "memorised_predictor": percent(r.argmax(1)[wrong] == trial.labels[wrong]),
-        "train_clean": percent(a.argmax(1) == clean),
-    }
-
-
-# Commands.
-
-
-def environment(device: torch.device) -> dict[str, Any]:
-    name = torch.cuda.get_device_name() if device.type == "cuda" else platform.machine()
+def append(args: argparse.Namespace, row: dict[str, Any]) -> None:
+    name = torch.cuda.get_device_name() if args.device == "cuda" else platform.machine()
     versions = {"torch": torch.__version__, "numpy": np.__version__, "python": platform.python_version()}
-    return {"device": name, **versions, "commit": os.environ.get("NOISELIMIT_COMMIT", "")}
+    facts = {"mode": args.mode, "device": name, **versions, "commit": os.environ.get("NOISELIMIT_COMMIT", "")}
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    with args.out.open("a") as file:
+        file.write(json.dumps({"phase": args.phase, **row, **facts}) + "\n")
 
 
-class NotReadyError(Exception):
-    """The first steps failed, perhaps because this machine cannot compile or record them."""
-
-
-def prepare(training: Steps) -> tuple[Callable[[], None], float]:
-    """Return the fast step and the seconds of an epoch."""
-    began = time.time()
-    try:
-        run, seconds = training.prepare()
-    except Exception as error:
-        raise NotReadyError from error
-    name = f"{training.mode}: ready after {time.time() - began:.0f} s"
-    print(f"{name}; {seconds / training.steps * 1e3:.2f} ms a step, {seconds:.2f} s an epoch", flush=True)
-    return run, seconds
-
-
-def run_epoch(training: Steps, run: Callable[[], None]) -> None:
-    training.shuffle()
-    for _ in range(training.steps):
-        run()
-    _synchronise(training.device)
-
-
-def pretrain(args: argparse.Namespace, device: torch.device) -> None:
-    """Train the backbone and save its average in two files, bfloat16."""
-    began = time.time()
-    data = load(args.data, device, args.examples, args.pixels)
+def pretrain(args: argparse.Namespace) -> None:
+    """Train the backbone and save its average."""
     torch.manual_seed(args.seed)
-    training = Pretraining(data.images, args.batch, args.mode, args.rate)
-    run, seconds = prepare(training)
-    epochs = args.epochs or max(1, int((args.until - time.time() - 5) / seconds))
+    began, data = time.time(), load(args)
+    training = Pretraining(data.images, args)
+    seconds = training.prepare()
+    epochs = args.epochs or max(1, int((args.until - time.time() - 6) / seconds))
     training.total.fill_(epochs * training.steps)
-    for epoch in range(epochs):
-        run_epoch(training, run)
-        last = epoch + 1 == epochs or time.time() > args.until
-        if last or (epoch + 1) % max(epochs // 5, 1) == 0:
-            features = outputs_of(training.student.teacher, data.images)[1]
-            votes = one_hot(data.clean, CLASSES)[neighbours(features.to(torch.bfloat16))].sum(1)
-            found = {"epoch": epoch + 1, "neighbours": percent(votes.argmax(1) == data.clean)}
-            print(f"pretrain {found} after {time.time() - began:.0f} s", flush=True)
+    for epoch in range(1, epochs + 1):
+        training.run_epoch()
+        last = epoch == epochs or time.time() > args.until
+        if last or epoch % max(epochs // 4, 1) == 0:
+            near = neighbours(outputs_of(training.student.teacher, data.images)[1])
+            right = F.one_hot(data.clean, CLASSES)[near].sum(1).argmax(1) == data.clean
+            found = {"epoch": epoch, "neighbours": percent(right), "seconds": round(time.time() - began, 1)}
+            print(found, flush=True)
         if last:
             break
-    save_start(training.student.teacher, args.save)
-    facts = {"phase": "pretrain", "planned": epochs, **found, "batch": args.batch, "rate": args.rate}
-    seconds = round(seconds, 3)
-    append(args.out, {**facts, "seconds_per_epoch": seconds, "mode": args.mode, **environment(device)})
+    save(training.student.teacher, args.save)
+    append(
+        args,
+        {"epochs": epochs, **found, "seconds_per_epoch": seconds, "batch": args.batch, "rate": args.rate},
+    )
 
 
-def save_start(network: nn.Module, stem: Path) -> None:
-    """Two files STEM-1 and STEM-2 of about half the bytes each."""
-    kept = {name: value for name, value in network.state_dict().items() if not name.startswith("head")}
-    kept = {name: value.to(torch.bfloat16) if value.dim() > 1 else value for name, value in kept.items()}
-    half, size = sum(value.nbytes for value in kept.values()) / 2, 0.0
-    parts: tuple[dict[str, Tensor], ...] = ({}, {})
-    for name, value in kept.items():
-        parts[size + value.nbytes / 2 > half][name] = value.contiguous().cpu()
-        size += value.nbytes
+def save(network: nn.Module, stem: Path) -> None:
+    """Write the backbone to STEM-1 and -2.safetensors, weights in bfloat16, below 16 MB each."""
+    parts: list[dict[str, Tensor]] = [{}, {}]
+    for name, value in network.state_dict().items():
+        if not name.startswith("head"):
+            number = int(name.startswith("layer4.1"))  # its two convolutions are 42 % of the weights
+            parts[number][name] = (value.to(torch.bfloat16) if value.dim() > 1 else value).contiguous().cpu()
     stem.parent.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(parts, 1):
         save_file(part, f"{stem}-{number}.safetensors")
 
 
-def append(path: Path, row: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
-
-
-def run_trial(
-    setting: Setting, data: Data, start: dict[str, Tensor], args: argparse.Namespace, left: int
-) -> dict[str, Any]:
-    """Train one setting. `left` is how many settings share the time left, with this one."""
-    began = time.time()
-    torch.manual_seed(setting.seed)
-    labels = data.noisy(setting.noise, setting.seed)[: len(data.images)][: setting.examples]
-    trial = Trial(setting, data.images[: setting.examples], labels, start, args.mode)
-    run, seconds = prepare(trial)
-    if not setting.epochs:
-        args.epochs = args.epochs or max(2, int(0.92 * (args.until - time.time()) / left / seconds))
-        trial.setting = setting = replace(setting, epochs=args.epochs)
-    trial.total.fill_(setting.epochs * trial.steps)
-    history: list[dict[str, float]] = []
-    for epoch in range(setting.epochs):
-        run_epoch(trial, run)
-        trial.estimate_transition()
-        last = epoch + 1 == setting.epochs or time.time() > args.until - 5
-        if last or (epoch + 1) % max(setting.epochs // 8, 1) == 0:
-            if setting.knn:
-                trial.vote()
-            history.append(evaluate(trial, data, epoch + 1))
-            print(f"{time.time() - began:5.0f} s", history[-1], flush=True)
-        if last:
-            break
-    found = {"accuracy": history[-1]["classifier"], **detection(trial, data), "history": history}
-    spent = {"seconds": round(time.time() - began, 1), "seconds_per_epoch": round(seconds, 3)}
-    return {"phase": "train", **asdict(setting), **found, **spent, "mode": args.mode}
-
-
-def train(args: argparse.Namespace, device: torch.device) -> None:
-    """Run the settings one after another; append a row when one ends."""
-    data = load(args.data, device, args.examples, args.pixels)
-    start: dict[str, Tensor] = {}
-    for path in args.start:
-        start |= load_file(path)
-    settings = [parse_setting(text) for text in args.setting]
-    for number, text in enumerate(args.setting):
-        if number < args.skip:
+def train(args: argparse.Namespace) -> None:
+    """Run the settings; append a row as each ends."""
+    data = load(args)
+    start = {name: value for path in args.start for name, value in load_file(path).items()}
+    kinds: dict[str, Any] = {field.name: type(field.default) for field in fields(Setting)}
+    pairs = [[word.split("=", 1) for word in text.split()] for text in args.setting]
+    settings = [Setting(**{name: kinds[name](value) for name, value in pair}) for pair in pairs]
+    rows = []
+    for number in range(args.skip, len(settings)):
+        args.skip = number
+        if time.time() > args.until - 30:
+            print("no time left for", args.setting[number], flush=True)
             continue
-        if time.time() > args.until - 20:
-            print(f"no time left for: {text}", flush=True)
-            continue
-        print(f"\n{text}", flush=True)
+        print(f"\n{args.setting[number]}", flush=True)
         try:
             row = run_trial(settings[number], data, start, args, len(settings) - number)
-        except NotReadyError:
-            args.skip = number
-            raise
         except Exception:
             traceback.print_exc()
             continue
-        facts = {"text": text, "start": [Path(path).name for path in args.start], **environment(device)}
-        append(args.out, {**row, **facts})
-    print_table(args.out, len(settings))
-
-
-def print_table(path: Path, count: int) -> None:
+        rows.append({**row, "start": [Path(path).name for path in args.start], "text": args.setting[number]})
+        append(args, rows[-1])
     names = ("accuracy", "gap_auc", "memorised", "train_clean", "epochs", "seconds", "text")
     print("\n" + "  ".join(f"{name:>11}" for name in names))
-    for line in path.read_text().splitlines()[-count:] if path.exists() else ():
-        row = json.loads(line)
-        print("  ".join(f"{row.get(name, '')!s:>11}" for name in names), flush=True)
+    for row in rows:
+        print("  ".join(f"{row[name]!s:>11}" for name in names), flush=True)
 
 
-def options() -> argparse.Namespace:
+def run_trial(setting: Setting, data: Any, start: dict[str, Tensor], args: Any, left: int) -> dict[str, Any]:
+    """Train one setting. `left` is how many settings share the time left, with this one."""
+    began = time.time()
+    torch.manual_seed(setting.seed)
+    noisy = parse_noise(setting.noise).apply(data.examples, setting.seed).labels
+    labels = torch.from_numpy(np.asarray(noisy)).to(args.device)[: len(data.images)][: setting.examples]
+    trial = Trial(setting, data.images[: setting.examples], labels, start, args)
+    seconds = trial.prepare()
+    if not setting.epochs:
+        args.epochs = args.epochs or max(2, int(0.92 * (args.until - time.time()) / left / seconds))
+        setting = replace(setting, epochs=args.epochs)
+    trial.total.fill_(setting.epochs * trial.steps)
+    history = []
+    for epoch in range(1, setting.epochs + 1):
+        trial.run_epoch()
+        last = epoch == setting.epochs or time.time() > args.until - 8
+        report = last or epoch % max(setting.epochs // 8, 1) == 0
+        trial.end_epoch(vote=report)
+        if report:
+            history.append({"epoch": epoch, **trial.evaluate(data)})
+            print(f"{time.time() - began:5.0f} s", history[-1], flush=True)
+        if last:
+            break
+    found = {"accuracy": history[-1]["classifier"], **trial.detect(data.clean[: len(labels)])}
+    spent = {"seconds": round(time.time() - began, 1), "seconds_per_epoch": round(seconds, 3)}
+    return {**asdict(setting), **found, **spent, "history": history}
+
+
+def main() -> None:
+    """Read the options and run the phase."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("phase", choices=("pretrain", "train"))
     parser.add_argument("--data", type=Path, required=True, help="folder of cifar-10-batches-bin")
-    parser.add_argument("--out", type=Path, required=True, help="file for one JSON line per result")
-    parser.add_argument("--minutes", type=float, default=9.0, help="stop after this time")
+    parser.add_argument("--out", type=Path, required=True, help="file for a JSON line per result")
+    parser.add_argument("--minutes", type=float, default=9.0, help="end after this time")
     parser.add_argument("--epochs", type=int, default=0, help="0: as many as the time allows")
     parser.add_argument("--mode", choices=MODES, default=MODES[0], help="falls back to the next one")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--examples", type=int, default=50_000)
-    parser.add_argument("--pixels", type=int, default=1, help="take every nth row and column, for tests")
+    parser.add_argument("--examples", type=int, default=50_000, help="for tests: the first N only")
+    parser.add_argument("--pixels", type=int, default=1, help="for tests: every Nth row and column only")
     parser.add_argument("--save", type=Path, default=Path("start"), help="pretrain: stem of two files")
     parser.add_argument("--seed", type=int, default=0, help="pretrain")
     parser.add_argument("--batch", type=int, default=512, help="pretrain: pictures per step")
     parser.add_argument("--rate", type=float, default=0.24, help="pretrain: learning rate for 512 pictures")
     parser.add_argument("--start", nargs="*", default=[], help="train: files that pretrain saved")
     parser.add_argument("--setting", action="append", default=[], help="train: 'noise=uniform:0.8 rho=0.95'")
-    parser.add_argument("--parallel", type=int, default=1, help="train: settings at a time, in processes")
     parser.add_argument("--until", type=float, default=0.0, help=argparse.SUPPRESS)
     parser.add_argument("--skip", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.until = args.until or time.time() + 60 * args.minutes
-    return args
-
-
-def in_parallel(args: argparse.Namespace) -> None:
-    """Share the settings out among processes on one device."""
-    common = sys.argv[1:]
-    for text in args.setting:
-        place = common.index(text)
-        del common[place - 1 : place + 1]
-    command = [sys.executable, "-m", "benchmarks.limit_plus", *common, "--parallel", "1"]
-    shares = [args.setting[number :: args.parallel] for number in range(args.parallel)]
-    children = [
-        subprocess.Popen([*command, *(word for text in share for word in ("--setting", text))])
-        for share in shares
-        if share
-    ]
-    for child in children:
-        child.wait()
-    print_table(args.out, len(args.setting))
-
-
-def main() -> None:
-    args = options()
-    if args.parallel > 1:
-        return in_parallel(args)
-    device = torch.device(args.device)
     torch.backends.cudnn.benchmark = True
     torch.set_float32_matmul_precision("high")
-    try:
-        {"pretrain": pretrain, "train": train}[args.phase](args, device)
-    except NotReadyError:
-        traceback.print_exc()
-        if args.mode == MODES[-1]:
-            raise
-        mode = MODES[MODES.index(args.mode) + 1]
-        print(f"falling back to {mode}", flush=True)
-        again = ["--mode", mode, "--until", str(args.until), "--skip", str(args.skip)]
-        # A new process, because an error while recording may leave the device unusable.
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.limit_plus", *sys.argv[1:], *again])
-    return None
+    {"pretrain": pretrain, "train": train}[args.phase](args)
 
 
 if __name__ == "__main__":
