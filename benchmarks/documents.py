@@ -14,13 +14,14 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from scipy.stats import kendalltau
 
 from benchmarks.results import RESULTS, ROOT, TITLES, detection_table, read_results
 from noiselimit.files import make_folder
 from noiselimit.report.charts import Line, line_chart
 from paper.drawing import draw_fano
 from paper.figures import FIGURES, draw
-from paper.protocol import Cell
+from paper.protocol import SHORT, Cell
 from paper.tables import NAMES, PAPER, all_results, least_agreeing
 
 DOCS = ROOT / "docs"
@@ -30,6 +31,9 @@ HEAD = {
     "CIFAR-10, 40 %": ("cifar10", "uniform:0.4/40000"),
     "CIFAR-10, 40 % pair": ("cifar10", "pair:0.4/40000"),
 }
+METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
+PRINTED = {(cell.data, cell.problem, cell.method): value for cell, value in PAPER.items()}
+"""PAPER by data, problem and method."""
 NO_PEERS = ("ours", "folds", "cleanlab-self-confidence-logistic")
 """Ours, and what the older files of the generated tables do not have."""
 PEERS = {name: title for name, title in TITLES.items() if not name.startswith(NO_PEERS)}
@@ -59,9 +63,9 @@ def spread(values: Sequence[float], digits: int, scale: float = 1.0) -> str:
 
 
 @cache
-def paper_cells() -> dict[tuple[str, str, str], dict[str, Any]]:
+def paper_cells(kind: str = "full") -> dict[tuple[str, str, str], dict[str, Any]]:
     """Our result for each cell of the paper that was run, by data, problem and method."""
-    found = all_results(RESULTS / "reproduce")
+    found = all_results(RESULTS / "reproduce", kind)
     return {(each["data"], each["problem"], each["method"]): each for each in found}
 
 
@@ -75,12 +79,11 @@ def save_cells() -> None:
 def head_table() -> str:
     """All methods on the four main problems, ours above the paper's."""
     cells, rows = paper_cells(), []
-    printed = {(cell.data, cell.problem, cell.method): value for cell, value in PAPER.items()}
-    for method in ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init"):
+    for method in METHODS:
         row = [NAMES[method]]
         for data, problem in HEAD.values():
             key = data, problem, method
-            paper = "" if key not in printed else f"{printed[key][0]:.1f} ± {printed[key][1]:.1f}"
+            paper = "" if key not in PRINTED else f"{PRINTED[key][0]:.1f} ± {PRINTED[key][1]:.1f}"
             ours = "not run" if paper else ""
             if one := cells.get(key):
                 mark = "†" if one["std_by"] == "bootstrap" else ""
@@ -88,6 +91,27 @@ def head_table() -> str:
             row.append(f"{ours}<br>{paper}" if paper else "")
         rows.append(row)
     return markdown(["method", *HEAD], rows)
+
+
+def short_table() -> str:
+    """Test accuracy by the short protocols, the full one and the paper; nothing if there is no short one."""
+    full = paper_cells()
+    columns: dict[tuple[str, str, str], dict[str, float]] = {}
+    for kind in SHORT:
+        for (data, problem, method), one in paper_cells(kind).items():
+            if problem != "pair:0/40000":  # the runs of uniform:0
+                columns.setdefault((kind, data, problem), {})[method] = one["accuracy"]
+    rows = [[NAMES[method]] for method in METHODS] + [["Kendall's τ, methods"]]
+    for (_, data, problem), short in columns.items():
+        for row, method in zip(rows, METHODS, strict=False):
+            key = data, problem, method
+            ours = f"{full[key]['accuracy']:.1f}" if key in full else "–"
+            own = f"**{short[method]:.1f}**" if method in short else "–"
+            row.append(f"{own}<br>{ours}<br>{PRINTED[key][0]:.1f}")
+        rank = kendalltau(list(short.values()), [PRINTED[data, problem, method][0] for method in short])
+        rows[-1].append(f"{rank.statistic:.2f}, {len(short)}" if len(short) > 1 else "–")
+    names = [f"{data}, {problem.partition('/')[0]}, {kind}" for kind, data, problem in columns]
+    return markdown(["**short**, full, paper", *names], rows) if columns else ""
 
 
 def mnist_table() -> str:
@@ -113,7 +137,7 @@ def batches_table() -> str:
     for _, own in runs.groupby(["method", "noise", "n"], sort=False):
         method, noise, n = own[["method", "noise", "n"]].iloc[0]
         cell = Cell("mnist", "uniform", float(noise.split(":")[1]), int(n), method)
-        row = [f"{NAMES[method]}, p = {cell.p}, n = {n:,}"]
+        row = [f"{NAMES[method]}, {cell.p}, {n // 1000}k"]
         for _, sized in own.groupby("batch_size"):
             chosen = sized.groupby("value")["validation_accuracy"].mean().idxmax()
             accuracies = sized.loc[sized["value"] == chosen, "test_accuracy"].tolist()
@@ -121,7 +145,7 @@ def batches_table() -> str:
             row.append(f"{spread(accuracies, 1, 100)}{mark}")
         accuracy, deviation = PAPER[cell]
         rows.append([*row, f"{accuracy:.1f} ± {deviation:.1f}"])
-    return markdown(["cell", "64", "128", "256", "paper"], rows)
+    return markdown(["method, p, n", "64", "128", "256", "paper"], rows)
 
 
 def changes_table() -> str:
@@ -239,6 +263,7 @@ def scale_table() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "paper-head": head_table,
+    "paper-short": short_table,
     "paper-mnist": mnist_table,
     "paper-batches": batches_table,
     "paper-changes": changes_table,

@@ -75,6 +75,13 @@ def run(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A table or figure; 'list' prints their names.")
     ],
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="full: the paper's; short: 40 epochs and few values; short-sgd: with SGD. [default: full]",
+        ),
+    ] = None,
     seeds: Seeds = None,
     methods: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Train only these methods of the table.")
@@ -129,7 +136,7 @@ def run(
     If it is interrupted, the same command resumes.
     """
     started, place = time.monotonic(), _folder(out, quick)
-    chosen = {"seeds": seeds, "methods": methods, "cells": cells, "values": values}
+    chosen = {"protocol": protocol, "seeds": seeds, "methods": methods, "cells": cells, "values": values}
     plan = make_plan(name, place, quick, epochs, **chosen)
     trained = failed = 0
     if plan.protocol is not None and plan.missing and budget_minutes != 0:
@@ -151,9 +158,11 @@ def run(
         trained, failed = runner.trained, runner.failed
     drawn = [str(path) for path in draw(FIGURES[name], place, quick=quick)] if name in FIGURES else []
     counts = {"runs_trained": trained, "runs_failed": failed, "runs_left": len(plan.missing) - trained}
-    rows = read_rows(rows_path(place, name))
-    found = [tables.cell_result(cell, rows, plan.protocol) for cell in plan.cells if plan.protocol]
-    cells_found = [result for result in found if result is not None]
+    cells_found: list[dict[str, Any]] = []
+    if plan.cells and plan.protocol is not None:
+        rows = read_rows(rows_path(place, plan.protocol.file))
+        found = (tables.cell_result(cell, rows, plan.protocol) for cell in plan.cells)
+        cells_found = [result for result in found if result is not None]
     _print_results({"name": name, **counts, "drawn": drawn, "cells": cells_found}, as_json)
     raise typer.Exit(1 if failed else 0)
 
@@ -172,7 +181,7 @@ class Plan:
 
 
 def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **chosen: str | None) -> Plan:
-    """Check the options and find what is to be trained; `chosen` are seeds, methods, cells and values."""
+    """Check the options and find what is to be trained; `chosen` are the options of tables."""
     some = {option: text.split(",") for option, text in chosen.items() if text is not None}
     if name in FIGURES:
         for option in some:
@@ -186,7 +195,7 @@ def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **ch
         return Plan(protocol, [], tasks, missing_tasks(tasks, rows))
     if name not in TABLES:
         raise unknown("table or figure", name, [*TABLES, *FIGURES])
-    protocol = protocol_for(name, quick=quick, epochs=epochs)
+    protocol = protocol_for(name, chosen.get("protocol") or "full", quick=quick, epochs=epochs)
     seeds = some.get("seeds", [str(seed) for seed in range(protocol.seeds)])
     if not all(seed.isdecimal() for seed in seeds):
         raise InputError(f"seeds is '{chosen['seeds']}': give whole numbers ≥ 0, separated by commas.")
@@ -194,7 +203,7 @@ def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **ch
     tasks = tables.table_tasks(cells, [int(seed) for seed in seeds], protocol)
     if "values" in some:
         tasks = tables.with_values(tasks, some["values"])
-    return Plan(protocol, cells, tasks, missing_tasks(tasks, read_rows(rows_path(out, name))))
+    return Plan(protocol, cells, tasks, missing_tasks(tasks, read_rows(rows_path(out, protocol.file))))
 
 
 def _folder(out: Path | None, quick: bool) -> Path:

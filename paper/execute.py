@@ -23,7 +23,8 @@ from paper.protocol import Protocol, Task, make_task, protocol_for
 from paper.rows import RUN, append_rows, current, is_exhausted, make_row, read_rows, rows_path
 
 ALONE = ("resnet-34", "resnet-50")
-"""Networks that fill a device: each run is a batch of its own."""
+"""Networks that fill a device: each batch has as many runs as TOGETHER says."""
+TOGETHER = 1
 LEAST_SECONDS = 30.0
 """No batch is started with less time left."""
 LAST_SECONDS = 5.0
@@ -45,11 +46,11 @@ def missing_tasks(tasks: Iterable[Task], rows: pd.DataFrame) -> list[Task]:
 def make_batches(tasks: Iterable[Task], protocol: Protocol) -> list[list[Task]]:
     """The tasks as batches for `noiselimit.train`: seed by seed, all runs of one size together.
 
-    Runs of large networks are batches of their own, in the order of the table.
+    Runs of large networks are batches of their own, in the order of the tasks.
     """
     batches: dict[tuple[int, int], list[Task]] = {}
     for number, task in enumerate(tasks):
-        key = number if protocol.network in ALONE else task.cell.n or 0
+        key = number // TOGETHER if protocol.network in ALONE else task.cell.n or 0
         batches.setdefault((task.spec.seed, key), []).append(task)
     return [batches[key] for key in sorted(batches)]
 
@@ -82,7 +83,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._device = find_device(self.device)
-        rows = read_rows(rows_path(self.out, self.protocol.data))
+        rows = read_rows(rows_path(self.out, self.protocol.file))
         self._known = set(rows[RUN].itertuples(index=False, name=None))
         # Figure 1 trains a network that is in no table: its rows are kept with the figures only.
         table = protocol_for(self.protocol.data, quick=self.protocol.quick)
@@ -145,7 +146,7 @@ class Runner:
             warnings.warn(f"nothing was kept for figures of run {folder} ({what}).", Notice, stacklevel=2)
         key = next(row[RUN].itertuples(index=False, name=None))
         if self._in_table and key not in self._known:
-            append_rows(rows_path(self.out, task.cell.data), row)
+            append_rows(rows_path(self.out, self.protocol.file), row)
             self._known.add(key)
         if in_batch:
             self.trained, self.failed = self.trained + 1, self.failed + run.failed

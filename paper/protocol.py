@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
 from noiselimit.runs.spec import RunSpec, grid
 from paper.rows import setting_key
 
@@ -30,11 +30,27 @@ GRIDS: Mapping[str, Grid] = {
 }
 """What the paper searches for each method."""
 
-QUICK_VALUES = {"beta": (1.0, 10.0), "learning_rate": (1e-3, 1e-4)}
-QUICK_GRIDS: Mapping[str, Grid] = {
-    method: {name: QUICK_VALUES.get(name, values[:1]) for name, values in searched.items()}
-    for method, searched in GRIDS.items()
+
+def _smaller_grids(values: Grid) -> Mapping[str, Grid]:
+    """The paper's grids with these values; of another hyper-parameter only the first."""
+    return {
+        method: {name: values.get(name, found[:1]) for name, found in searched.items()}
+        for method, searched in GRIDS.items()
+    }
+
+
+QUICK_GRIDS = _smaller_grids({"beta": (1.0, 10.0), "learning_rate": (1e-3, 1e-4)})
+SHORT_GRIDS = {
+    **_smaller_grids({"beta": (10.0, 1.0), "learning_rate": (1e-5, 1e-4)}),
+    "limit-g": {"beta": (10.0, 1.0, 30.0)},
 }
+"""Of the short protocols. The third value of a grid is the least telling: it is trained last."""
+SHORT_EPOCHS = 40
+SHORT: Mapping[str, Mapping[str, Any]] = {
+    "short": {},
+    "short-sgd": {"optimiser": "sgd", "learning_rate": 0.05, "weight_decay": 5e-4},
+}
+"""Short protocol → what it changes in the paper's beside epochs, schedule and grids."""
 QUICK_SIZES = {1000: 200, 10_000: 500}
 QUICK_PAIRS = ("1>7", "3>8", "4>9", "5>6")
 """Digits that look alike, in place of CIFAR-10's pairs of classes."""
@@ -56,16 +72,26 @@ class Protocol:
     """Epochs of the CE runs that other methods start from; None means `epochs`."""
     patience: int = 100
     batch_size: int = 256
+    optimiser: str = "adam"
     learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    schedule: str = "constant"
     augmentation: str = "none"
     seeds: int = 5
     grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
     quick: bool = False
+    kind: str = "full"
+    """'full': the paper's. Others are in SHORT."""
 
     @property
     def full_epochs(self) -> int:
-        """The paper's limit of epochs, even if this call allows fewer."""
+        """The protocol's limit of epochs, even if this call allows fewer."""
         return self.parent_epochs or self.epochs
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its rows, which are apart from those of other kinds."""
+        return self.data if self.kind == "full" else f"{self.data}-{self.kind}"
 
 
 _CIFAR = Protocol(
@@ -86,12 +112,17 @@ PROTOCOLS: Mapping[str, Protocol] = {
 }
 
 
-def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -> Protocol:
+def protocol_for(
+    data: str, kind: str = "full", *, quick: bool = False, epochs: int | None = None
+) -> Protocol:
     """The protocol of a data set of the paper.
 
+    Those of SHORT have few epochs, which all runs train to the end, also the CE runs that others start from.
     `quick` trains the same methods on scikit-learn's digits, with few epochs and values. `epochs` allows
     fewer; the CE runs that other methods start from keep the paper's number.
     """
+    if kind not in ("full", *SHORT):
+        raise unknown("protocol", kind, ["full", *SHORT])
     found = PROTOCOLS[data]
     if quick:
         found = replace(
@@ -107,6 +138,10 @@ def protocol_for(data: str, *, quick: bool = False, epochs: int | None = None) -
             grids=QUICK_GRIDS,
             quick=True,
         )
+    if kind in SHORT:
+        few = min(SHORT_EPOCHS, found.epochs)
+        found = replace(found, kind=kind, epochs=few, patience=few, schedule="cosine", grids=SHORT_GRIDS)
+        found = replace(found, **SHORT[kind])
     if epochs is None:
         return found
     if epochs > found.epochs and not quick:
@@ -174,7 +209,11 @@ def make_tasks(
         "batch_size": protocol.batch_size,
         "augmentation": protocol.augmentation,
         "train_size": protocol.train_sizes[cell.n],
+        "optimiser": protocol.optimiser,
         "learning_rate": protocol.learning_rate,
+        "parent_learning_rate": protocol.learning_rate,
+        "weight_decay": protocol.weight_decay,
+        "schedule": protocol.schedule,
     }
     specs = grid(
         method=cell.method, seed=list(seeds), **settings | {name: list(each) for name, each in values.items()}

@@ -157,9 +157,9 @@ def commit() -> str:
     return found.stdout.strip()
 
 
-def rows_path(out: Path, data: str) -> Path:
-    """Where the rows of a data set are."""
-    return out / f"{data}.csv"
+def rows_path(out: Path, name: str) -> Path:
+    """Where the rows of a protocol are."""
+    return out / f"{name}.csv"
 
 
 def best(rows: pd.DataFrame) -> pd.DataFrame:

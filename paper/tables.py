@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -85,10 +86,20 @@ def _problem_parts(cell: Cell) -> tuple[str, str, str]:
 
 def table_tasks(cells: Iterable[Cell], seeds: Sequence[int], protocol: Protocol) -> list[Task]:
     """Every run that the cells take, each once."""
-    found: dict[tuple[str, int], Task] = {}
-    for task in (task for cell in cells for task in make_tasks(cell, seeds, protocol)):
-        found.setdefault((task.setting, task.spec.seed), task)
-    return list(found.values())
+    found: dict[tuple[str, int], tuple[int, Task]] = {}
+    for cell, seed in product(cells, seeds):
+        for value, task in enumerate(make_tasks(cell, [seed], protocol)):
+            found.setdefault((task.setting, seed), (value, task))
+    numbered = list(found.values())
+    if protocol.kind != "full":
+        numbered.sort(key=lambda each: _order(*each))
+    return [task for _, task in numbered]
+
+
+def _order(value: int, task: Task) -> tuple[bool, float, int, bool, float]:
+    """A short protocol may end unfinished: 40 % noise comes first, with the first value of each grid."""
+    share = task.cell.p or 0.0
+    return value > 1, round(abs(share - 0.4), 1), value, task.cell.noise == "pair", share
 
 
 def with_values(tasks: Sequence[Task], values: Sequence[str]) -> list[Task]:
@@ -182,11 +193,12 @@ def least_agreeing(cell: Cell, seeds: int) -> float:
     return accuracy - 2 * std * sqrt(1 / PAPER_SEEDS + 1 / seeds) - MARGIN
 
 
-def all_results(out: Path) -> list[dict[str, Any]]:
-    """Every cell of the paper that has rows in `out`, as `cell_result` describes it."""
+def all_results(out: Path, kind: str = "full") -> list[dict[str, Any]]:
+    """Every cell of the paper that has rows of this protocol in `out`, as `cell_result` describes it."""
     found = []
     for table, cells in TABLES.items():
-        rows = read_rows(rows_path(out, table))
-        results = [cell_result(cell, rows, protocol_for(table)) for cell in cells]
+        protocol = protocol_for(table, kind)
+        rows = read_rows(rows_path(out, protocol.file))
+        results = [cell_result(cell, rows, protocol) for cell in cells]
         found += [{"data": table, **result} for result in results if result is not None]
     return found

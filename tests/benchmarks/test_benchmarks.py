@@ -93,6 +93,19 @@ def test_documents_show_what_the_results_say() -> None:
     assert shown == set(documents.TABLES)
 
 
+def test_the_short_protocol_is_shown_beside_the_full_one_and_the_paper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short = {"ce": 70.0, "mae": 50.0, "limit-l": 80.0}
+    cells = {("cifar10", "uniform:0.4/40000", name): {"accuracy": value} for name, value in short.items()}
+    monkeypatch.setattr(documents, "paper_cells", lambda kind="full": cells if kind == "short" else {})
+    table = documents.short_table()
+    assert "**80.0**<br>–<br>88.2" in table
+    assert "1.00, 3" in table
+    monkeypatch.setattr(documents, "paper_cells", lambda kind="full": {})
+    assert documents.short_table() == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -62,6 +62,14 @@ def test_a_quick_table_is_trained_once(command: Command) -> None:
     assert Path("out/mnist.csv").read_bytes() == before, "no run starts shortly before the deadline"
 
 
+def test_rows_of_a_short_protocol_are_apart(command: Command) -> None:
+    code, out, _ = command(
+        "run", "mnist", *QUICK, "--protocol", "short-sgd", "--methods", "mae", "--json", "--quiet"
+    )
+    assert (code, json.loads(out)["cells"][0]["epochs_run"]) == (0, [3])
+    assert [path.name for path in Path("out").iterdir()] == ["mnist-short-sgd.csv"]
+
+
 def test_a_run_whose_row_was_not_written_is_recorded_by_the_next_call(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +127,8 @@ def test_the_list(command: Command) -> None:
         (("run", "mnist", "--seeds", "a"), "seeds"),
         (("run", "mnist", "--epochs", "500"), "epochs"),
         (("run", "mnist", "--budget-minutes", "-1"), "budget-minutes"),
+        (("run", "cifar10", "--protocol", "long"), "short-sgd"),
+        (("run", "fano", "--protocol", "short"), "figure"),
         (("run", "fano", "--seeds", "1"), "figure"),
         (("run", "mnist", "--quiet"), "data"),
     ],

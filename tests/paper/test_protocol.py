@@ -54,6 +54,23 @@ def test_fewer_epochs_leave_the_parents_theirs() -> None:
     assert (short.epochs, short.parent_epochs, short.full_epochs) == (15, 400, 400)
 
 
+@pytest.mark.parametrize(("kind", "optimiser", "rate"), [("short", "adam", 1e-3), ("short-sgd", "sgd", 0.05)])
+def test_short_runs_are_trained_to_the_end_the_most_telling_first(
+    kind: str, optimiser: str, rate: float
+) -> None:
+    short = protocol_for("cifar10", kind)
+    tasks = table_tasks(TABLES["cifar10"], [0], short)
+    assert (len(tasks), short.file) == (126, f"cifar10-{kind}")
+    assert {(each.spec.epochs, each.spec.patience, each.spec.schedule) for each in tasks} == {
+        (40, 40, "cosine")
+    }
+    assert {(each.spec.optimiser, each.spec.parent_learning_rate) for each in tasks} == {(optimiser, rate)}
+    assert {each.cell.problem for each in tasks[:26]} == {"uniform:0.4/40000", "pair:0.4/40000"}
+    assert [each.hyper for each in tasks[:5]] == ["", "", "", "learning_rate=1e-05", "beta=10"]
+    assert {each.hyper for each in tasks[-9:]} == {"beta=30"}
+    assert len(table_tasks(TABLES["cifar100"], [0], protocol_for("cifar100", kind))) == 14
+
+
 def test_quick_runs_are_on_digits_and_have_settings_of_their_own() -> None:
     quick = protocol_for("cifar10", quick=True)
     assert (quick.source, quick.epochs, quick.seeds) == ("digits", 3, 1)
