@@ -15,7 +15,6 @@ from noiselimit.engine.block_networks import build_networks
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.epoch import Epoch, batch_bounds, compute_losses, learning_rate, method_rows
 from noiselimit.engine.metrics import (
-    EpochTotals,
     accuracy_and_loss,
     memorisation,
     recount_hits,
@@ -168,7 +167,9 @@ class Block:
 
     def _evaluate_epoch(self, epoch: int, on_epoch: OnEpoch) -> None:
         """Evaluate, extend the histories and save the best weights."""
-        totals = self._totals()
+        totals = self.epoch.totals
+        if self.networks.uses_dropout:
+            totals = recount_hits(totals, self.networks, self.data, self._check_stop)
         show = self.callback is not None and self.callback.needs_validation(epoch, self.specs)
         validated, tested = self._validate(show=show), None
         if self.data.test:
@@ -202,12 +203,6 @@ class Block:
         improved = [i for i, row in enumerate(self.rows) if row.best.epoch == epoch]
         if improved:
             self.networks.save_best(improved)
-
-    def _totals(self, most: int | None = None) -> EpochTotals:
-        """The epoch's totals. With dropout, hits are counted again, in at most `most` batches."""
-        if not self.networks.uses_dropout:
-            return self.epoch.totals
-        return recount_hits(self.epoch.totals, self.networks, self.data, self._check_stop, most)
 
     def _validate(self, *, show: bool) -> tuple[Tensor, Tensor]:
         """Accuracy and loss on the selection part; `show`: the callback gets the validation part."""
@@ -343,28 +338,15 @@ class Block:
         self.epochs_done, self.steps_done = epoch, steps
 
     def compile_kernels(self, workers: int) -> None:
-        """Compile all kernels without launching them. The block cannot train after that."""
+        """Compile the kernels of a step and of evaluations, without launching them; then drop the block."""
         from noiselimit.engine.kernels.launch import only_compiling
 
+        rows, data = range(len(self.rows)), self.data
         with only_compiling(workers):
-            self.rehearse_step()
-            self.rehearse_evaluation()
-
-    def rehearse_step(self, *, last: bool = False) -> None:
-        """Take the first or last step of an epoch to measure memory. The block cannot train after that."""
-        self.epoch.begin(1, self.specs, self.data.train)
-        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[-1 if last else 0]
-        self._step(end - start)
-
-    def rehearse_evaluation(self) -> None:
-        """Do each kind of evaluation once to measure memory. The block cannot train after that."""
-        self._validate(show=self.callback is not None)
-        self._totals(most=2)  # one batch is in memory while the next is made
-        rows = range(len(self.rows))
-        data = self.data.of_rows(rows)
-        largest = max((part for part in (data.train, data.validation, data.test) if part), key=len)
-        self.networks.save_best(rows)
-        self.networks.probabilities(next(data.batches(largest)).inputs, rows, best=True)
+            self.epoch.begin(1, self.specs, data.train)
+            self._step(batch_bounds(len(data.train), self.specs[0].batch_size)[0][1])
+            self._validate(show=self.callback is not None)
+            self.networks.probabilities(next(data.batches(data.train)).inputs, rows, best=True)
 
 
 def _failure(bad_step: int, steps: int, epoch: int) -> str:
