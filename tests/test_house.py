@@ -11,7 +11,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = [  # from low to high: a module may import its own layer and those below
     {"errors", "fields", "machine", "randomness"},
     {"dotted", "files"},
-    {"draws", "information"},
+    {"information"},
     {"data", "features.cache", "features.texts"},
     {"noise"},
     {"methods", "networks"},

@@ -21,7 +21,6 @@ from noiselimit.engine.metrics import (
     score_examples,
 )
 from noiselimit.engine.results import (
-    BestEpoch,
     OnEpoch,
     Record,
     Row,
@@ -197,10 +196,9 @@ class Block:
                 "test_accuracy": test_accuracy[i],
                 **memorised[i],
             }
-            row.history.append(record)
-            row.best = row.best.after(epoch, validation_accuracy[i], validation_loss[i])
+            row.add(record)
             on_epoch(row.number, record)
-        improved = [i for i, row in enumerate(self.rows) if row.best.epoch == epoch]
+        improved = [i for i, row in enumerate(self.rows) if row.best_epoch == epoch]
         if improved:
             self.networks.save_best(improved)
 
@@ -249,7 +247,7 @@ class Block:
             yield RunResult(
                 row=row.number,
                 history=tuple(row.history),
-                best_epoch=row.best.epoch,
+                best_epoch=row.best_epoch,
                 failure=row.failure,
                 classifier=classifier,
                 predictor=predictor,
@@ -333,8 +331,8 @@ class Block:
                     stacked[own].copy_(networks.from_saved(name, saved, state.channels_last))
             for name, tensor in self._unstacked(i, epoch):
                 tensor.copy_(_saved(row.spec, state, name, tensor))
-            row.history = list(state.history)
-            row.best = BestEpoch.of(state.history)
+            for record in state.history:
+                row.add(record)
         self.epochs_done, self.steps_done = epoch, steps
 
     def compile_kernels(self, workers: int) -> None:

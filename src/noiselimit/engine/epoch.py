@@ -6,14 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from noiselimit.draws import DRAWS, SAMPLERS, stream_keys
-from noiselimit.engine.augmentation import Views, draw_views
-from noiselimit.engine.block_data import InputBatch, Part
+from noiselimit.engine.block_data import InputBatch, Part, Views, draw_views
 from noiselimit.engine.metrics import EpochTotals
 from noiselimit.engine.optimisers import SCHEDULES, Rates
 from noiselimit.engine.results import Row
 from noiselimit.methods import Batch, Method, get_method
-from noiselimit.randomness import Stream
+from noiselimit.randomness import DRAWS, SAMPLERS, Stream, stream_keys
 from noiselimit.runs.spec import RunSpec
 
 
