@@ -61,9 +61,6 @@ def split_examples(
     A smaller training set is part of a larger one, and the other parts do not depend on its size. The
     validation part may be empty if other examples validate (`validated_elsewhere`).
     """
-    for name, share in (("validation_share", validation_share), ("test_share", test_share)):
-        if not 0 <= share < 1:
-            raise InputError(f"{name} is {share}: give a fraction in [0, 1) such as 0.2.")
     tests = round(count * test_share)
     validations = round((count - tests) * validation_share)
     left = count - tests - validations
