@@ -15,7 +15,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"data", "features.cache", "features.texts"},
     {"noise"},
     {"methods", "networks"},
-    {"runs.spec", "runs.binding"},
+    {"runs.spec"},
     {"engine"},
     {"features"},
     {"runs"},

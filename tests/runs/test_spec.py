@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
+from noiselimit.engine.preparation import bind
 from noiselimit.errors import InputError
 from noiselimit.methods import METHODS
 from noiselimit.networks.pretrained import WeightsFile
 from noiselimit.noise import MatrixNoise, UniformNoise
 from noiselimit.randomness import SAMPLERS
-from noiselimit.runs.binding import bind
 from noiselimit.runs.spec import RunSpec, grid, setting
 
 SPECS = st.builds(

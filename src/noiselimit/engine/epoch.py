@@ -145,7 +145,6 @@ def compute_losses(
             draws=draw(group.sampling_keys, step, (logits.shape[1], logits.shape[2])) if draw else None,
             weights=None if given.weights is None else _rows(given.weights, rows),
             transition=group.transition,
-            step=step,
         )
         found.append(method.loss(batch, group.hyper))
     return found[0] if len(found) == 1 else torch.cat(found)
