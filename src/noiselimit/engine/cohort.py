@@ -170,6 +170,7 @@ class CohortTrainer:
                     self._make_block(rows[:1], self.backend).compile_kernels(available_cores())
                 release_memory()
             with_fallback(rows, self.backend, self._train_rows)
+            release_memory()
 
     def _train_rows(self, rows: Sequence[int], backend: Backend, begun: threading.Event) -> None:
         """Train the unfinished ones of these rows; those saved at the same epoch form a block."""
@@ -243,7 +244,8 @@ def with_fallback(rows: Sequence[int], backend: Backend, train: Train) -> None:
                 )
         if notice:
             warnings.warn(notice, Notice, stacklevel=2)
-        release_memory()  # outside of `except`, whose traceback holds the failed block
+        if left:
+            release_memory()  # outside of `except`, whose traceback holds the failed block
 
 
 def _split_notice(rows: int, error: Exception, *, begun: bool) -> str:
