@@ -27,11 +27,10 @@ from noiselimit.engine.backend import fast_precision, find_backend, find_device
 from noiselimit.engine.block_data import BlockData
 from noiselimit.engine.callbacks import MakeCallback, is_averaged
 from noiselimit.engine.cohort import CohortTrainer
-from noiselimit.engine.preparation import Split, prepare
+from noiselimit.engine.preparation import Split, bind, prepare
 from noiselimit.engine.results import RunResult, Scores
 from noiselimit.machine import available_cores
 from noiselimit.randomness import Stream, permutation
-from noiselimit.runs.binding import bind
 from noiselimit.runs.spec import RunSpec
 
 Found = Mapping[str, Any]

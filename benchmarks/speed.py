@@ -21,12 +21,11 @@ from benchmarks.results import SPEED, Content, environment, print_results, read_
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.mnist import digits
 from noiselimit.engine.backend import fast_precision, find_backend, find_device
-from noiselimit.engine.preparation import prepare
+from noiselimit.engine.preparation import bind, prepare
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 from noiselimit.methods import get_method
-from noiselimit.runs.binding import bind
 from noiselimit.runs.spec import RunSpec
 from noiselimit.training import Progress, train
 

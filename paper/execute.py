@@ -14,8 +14,8 @@ import pandas as pd
 
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import fast_precision, find_device
+from noiselimit.engine.preparation import bind, parent_spec
 from noiselimit.errors import Notice
-from noiselimit.runs.binding import bind, parent_spec
 from noiselimit.runs.folder import load_run
 from noiselimit.training import Progress, Stopped, train
 from paper.figures import collect

@@ -9,13 +9,13 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "noiselimit"
 FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = [  # from low to high: a module may import its own layer and those below
-    {"errors", "fields", "machine", "randomness", "registry"},
+    {"errors", "fields", "machine", "randomness"},
     {"dotted", "files"},
-    {"draws", "information"},
+    {"information"},
     {"data", "features.cache", "features.texts"},
     {"noise"},
     {"methods", "networks"},
-    {"runs.spec", "runs.binding"},
+    {"runs.spec"},
     {"engine"},
     {"features"},
     {"runs"},

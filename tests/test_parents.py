@@ -9,8 +9,8 @@ import torch
 
 from noiselimit import InputError, RunSpec, grid, load_run, train
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.engine.preparation import bind, parent_spec
 from noiselimit.methods import METHODS
-from noiselimit.runs.binding import bind, parent_spec
 from noiselimit.training import Progress
 
 CHILDREN = sorted(name for name, method in METHODS.items() if method.starts)

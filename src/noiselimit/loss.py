@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
-from noiselimit.draws import DRAWS
 from noiselimit.errors import InputError, number, unknown
 from noiselimit.methods import Batch, gap, get_method
+from noiselimit.randomness import DRAWS
 
 _VARIANTS = {"laplace": "limit-l", "gaussian": "limit-g"}
 

@@ -20,14 +20,13 @@ from noiselimit.engine.block_networks import check_start, check_weights
 from noiselimit.engine.callbacks import make_averages
 from noiselimit.engine.checkpoints import Checkpoints, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
-from noiselimit.engine.preparation import PreparedRun, prepare_all
+from noiselimit.engine.preparation import PreparedRun, bind, parent_spec, prepare_all
 from noiselimit.engine.results import Record, RunResult, State
 from noiselimit.engine.results import Stopped as Stopped
 from noiselimit.errors import InputError
 from noiselimit.files import clear_leftovers, folder_lock
 from noiselimit.machine import available_cores
 from noiselimit.networks import Role
-from noiselimit.runs.binding import bind, parent_spec
 from noiselimit.runs.folder import load_run, write_run
 from noiselimit.runs.result import make_run, require_averaged
 from noiselimit.runs.run import Run

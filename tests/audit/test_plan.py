@@ -13,8 +13,8 @@ from noiselimit.audit.plan import (
     auto_epochs,
 )
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.engine.preparation import bind
 from noiselimit.errors import InputError
-from noiselimit.runs.binding import bind
 
 
 def trained(plan: AuditPlan, data: DataSet) -> list[tuple[str, float, int]]:

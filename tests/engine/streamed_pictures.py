@@ -9,7 +9,7 @@ import torch
 
 from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.augmentation import Views, cut
+from noiselimit.engine.block_data import Views, cut
 
 
 class StreamedPictures(LazyInputs):

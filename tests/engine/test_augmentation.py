@@ -6,9 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.draws import stream_keys
-from noiselimit.engine.augmentation import PADDING, Views, cut, draw_views
-from noiselimit.randomness import Stream
+from noiselimit.engine.block_data import PADDING, Views, cut, draw_views
+from noiselimit.randomness import Stream, stream_keys
 
 CPU = torch.device("cpu")
 KEYS = stream_keys([0, 1], Stream.AUGMENTATION, CPU)
@@ -54,6 +53,6 @@ def test_draws_are_fair_and_only_as_requested(name: str) -> None:
 def test_a_view_depends_on_seed_epoch_and_place_alone() -> None:
     whole = draw_views("flip-crop", KEYS, torch.tensor(3), torch.arange(10).expand(2, -1))
     part = draw_views("flip-crop", KEYS[1:], torch.tensor(3), torch.arange(4, 7).expand(1, -1))
-    assert part.of_row(0) == whole.between(4, 7).of_row(1)
+    assert part.first_row(0, 3) == Views(*(values[1:] for values in whole)).first_row(4, 7)
     later = draw_views("flip-crop", KEYS, torch.tensor(4), torch.arange(10).expand(2, -1))
-    assert later.of_row(0) != whole.of_row(0)
+    assert later.first_row(0, 10) != whole.first_row(0, 10)

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.block import Block
@@ -155,37 +153,3 @@ def test_with_dropout_hits_are_those_of_the_whole_network(
         if run.metrics["best_epoch"] == run.metrics["last_epoch"]:
             own = run.outputs[run.outputs["part"] == "train"]
             assert last["train_accuracy"] == (own["predicted_label"] == own["given_label"]).mean()
-
-
-class _EnoughError(Exception):
-    pass
-
-
-@pytest.mark.parametrize(("dropout", "recounted"), [(0.0, []), (0.3, [40, 40])])
-def test_a_rehearsal_takes_the_largest_steps_and_evaluations(
-    blobs: DataSet, dropout: float, recounted: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: dict[str, list[int]] = {"train": [], "classifier_logits": [], "probabilities": []}
-
-    def rehearse(block: Block, *_: object) -> None:
-        def record(name: str, real: Any) -> Any:
-            def recording(inputs: Tensor, *others: Any, **how: Any) -> Any:
-                sizes[name].append(inputs.shape[1])
-                return real(inputs, *others, **how)
-
-            return recording
-
-        for name in sizes:
-            monkeypatch.setattr(block.networks, name, record(name, getattr(block.networks, name)))
-        block.rehearse_step()
-        block.rehearse_step(last=True)
-        block.rehearse_evaluation()
-        raise _EnoughError
-
-    monkeypatch.setattr("noiselimit.engine.block_data.EVALUATION_BATCH", 40)
-    monkeypatch.setattr(Block, "train", rehearse)
-    with pytest.raises(_EnoughError):
-        train(grid(method=["ce", "limit-l"], epochs=1, batch_size=16, dropout=dropout), blobs, threads=1)
-    assert sizes["train"] == [16, 17]  # a last batch of one joins the one before
-    assert sizes["classifier_logits"] == [24, *recounted]  # validation, then two batches of training
-    assert sizes["probabilities"] == [40]

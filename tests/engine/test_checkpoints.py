@@ -25,9 +25,9 @@ from noiselimit.engine.checkpoints import (
     read_entries,
     write_checkpoint,
 )
+from noiselimit.engine.preparation import bind
 from noiselimit.engine.results import RowState, States
 from noiselimit.errors import InputError, Notice
-from noiselimit.runs.binding import bind
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, Stopped, train

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend
 from noiselimit.engine.block import Block
-from noiselimit.engine.cohort import cost, fitting, plan_blocks, plan_cohorts, split_rows, with_fallback
+from noiselimit.engine.cohort import cost, plan_blocks, plan_cohorts, with_fallback
 from noiselimit.errors import InputError, Notice
 from noiselimit.runs.spec import grid
 from noiselimit.training import Progress, train
@@ -60,11 +60,11 @@ class Training:
 @pytest.mark.parametrize("late", [False, True])
 def test_rows_are_halved_until_they_fit(error: Exception, late: bool) -> None:
     training = Training(memory=2, error=error, late=late)
-    with pytest.warns(Notice, match="two cohorts") as notices:
+    with pytest.warns(Notice, match="smaller cohorts") as notices:
         with_fallback(range(7), FAST, training)
     assert sorted(row for rows, _ in training.done for row in rows) == list(range(7))
     assert all(len(rows) <= 2 and backend == FAST for rows, backend in training.done)
-    assert len(notices) == 3  # 7 → 4 and 3 → 2, 2, 2 and 1
+    assert len(notices) == 2  # 7 → 4 → 2, and later pieces are no larger
     with pytest.raises(InputError, match="batch_size"):
         with_fallback([0], PLAIN, Training(memory=0, error=error))
 
@@ -100,30 +100,9 @@ def test_a_failed_attempt_is_freed_before_the_next() -> None:
         if len(rows) > 1:
             raise torch.OutOfMemoryError
 
-    with pytest.warns(Notice, match="did not fit"):
+    with pytest.warns(Notice, match="do not fit"):
         with_fallback([0, 1], FAST, run)
     assert len(held) == 3
-
-
-@given(st.integers(0, 1000), st.integers(1, 1000), st.integers(1, 500), st.integers(0, 10**6))
-def test_as_many_rows_as_fit(fixed: int, each: int, rows: int, free: int) -> None:
-    most = fitting(fixed + each, fixed + 2 * each, rows, free)
-    assert 1 <= most <= rows
-    assert most == 1 or fixed + most * each <= free
-    assert most == rows or fixed + (most + 1) * each > free
-
-
-@given(st.integers(1, 60), st.integers(1, 60))
-def test_pieces_are_few_and_about_equal(rows: int, most: int) -> None:
-    with warnings.catch_warnings(record=True) as notices:
-        warnings.simplefilter("always")
-        pieces = split_rows(range(rows), most)
-    assert sorted(row for piece in pieces for row in piece) == list(range(rows))
-    sizes = [len(piece) for piece in pieces]
-    assert max(sizes) <= most
-    assert max(sizes) - min(sizes) <= 1
-    assert len(pieces) == -(-rows // most)
-    assert bool(notices) == (len(pieces) > 1)
 
 
 @pytest.mark.parametrize("saved", [True, False])

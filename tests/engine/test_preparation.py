@@ -45,9 +45,6 @@ def test_splits(
 @pytest.mark.parametrize(
     ("count", "options"),
     [
-        (10, {"validation_share": 1.0}),
-        (10, {"validation_share": -0.1}),
-        (10, {"test_share": float("nan")}),
         (10, {"train_size": 9}),
         (10, {"train_size": 0}),
         (10, {"validation_share": 0.0}),

@@ -31,7 +31,6 @@ def random_batch(
         else None,
         draws=normal(examples, classes) if method.draws else None,
         transition=normal(classes, classes).softmax(-1) if method.transition else None,
-        step=torch.tensor(3),
     )
 
 

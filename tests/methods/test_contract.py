@@ -172,11 +172,11 @@ def test_works_under_vmap(method: Method, weighted: bool) -> None:
     batch, hyper = batch_of(method), hyper_of(method)
     if weighted:
         batch = replace(batch, weights=torch.linspace(0, 2, ROWS * EXAMPLES).reshape(ROWS, EXAMPLES))
-    names = [field.name for field in fields(Batch) if field.name != "step"]
+    names = [field.name for field in fields(Batch)]
     given = {name: getattr(batch, name) for name in names if getattr(batch, name) is not None}
 
     def one_row(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> Tensor:
-        inner = Batch(**{name: tensor[None] for name, tensor in tensors.items()}, step=batch.step)
+        inner = Batch(**{name: tensor[None] for name, tensor in tensors.items()})
         return method.loss(inner, {name: value[None] for name, value in own.items()})[0]
 
     mapped = torch.vmap(one_row, in_dims=(0, 0 if hyper else None))(given, hyper)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, softmax
 
-from noiselimit.draws import DRAWS
 from noiselimit.methods import METHODS, Batch, gap
+from noiselimit.randomness import DRAWS
 from tests.methods.batches import gradients, random_batch
 
 LIMIT = [name for name in METHODS if name.startswith("limit-")]

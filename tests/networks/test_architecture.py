@@ -18,7 +18,6 @@ from noiselimit.networks import (
     Role,
     check_name,
     fitting_network,
-    get_network,
 )
 from noiselimit.networks.architecture import initial_state
 from noiselimit.networks.network import Dropout, head_of, without_draws
@@ -149,7 +148,7 @@ def test_the_mnist_network_is_the_papers() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_auto_always_fits(shape: tuple[int, ...]) -> None:
-    get_network(fitting_network(shape)).check(shape)
+    NETWORKS[fitting_network(shape)].check(shape)
 
 
 @pytest.mark.parametrize(("name", "word"), [("mnist_cnn", "'mnist-cnn'"), ("resnet34", "'resnet-34'")])

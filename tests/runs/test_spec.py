@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.data.examples import DataSet
-from noiselimit.draws import SAMPLERS
 from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
+from noiselimit.engine.preparation import bind
 from noiselimit.errors import InputError
 from noiselimit.methods import METHODS
 from noiselimit.networks.pretrained import WeightsFile
 from noiselimit.noise import MatrixNoise, UniformNoise
-from noiselimit.runs.binding import bind
+from noiselimit.randomness import SAMPLERS
 from noiselimit.runs.spec import RunSpec, grid, setting
 
 SPECS = st.builds(

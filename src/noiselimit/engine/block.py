@@ -15,14 +15,12 @@ from noiselimit.engine.block_networks import build_networks
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.epoch import Epoch, batch_bounds, compute_losses, learning_rate, method_rows
 from noiselimit.engine.metrics import (
-    EpochTotals,
     accuracy_and_loss,
     memorisation,
     recount_hits,
     score_examples,
 )
 from noiselimit.engine.results import (
-    BestEpoch,
     OnEpoch,
     Record,
     Row,
@@ -168,7 +166,9 @@ class Block:
 
     def _evaluate_epoch(self, epoch: int, on_epoch: OnEpoch) -> None:
         """Evaluate, extend the histories and save the best weights."""
-        totals = self._totals()
+        totals = self.epoch.totals
+        if self.networks.uses_dropout:
+            totals = recount_hits(totals, self.networks, self.data, self._check_stop)
         show = self.callback is not None and self.callback.needs_validation(epoch, self.specs)
         validated, tested = self._validate(show=show), None
         if self.data.test:
@@ -196,18 +196,11 @@ class Block:
                 "test_accuracy": test_accuracy[i],
                 **memorised[i],
             }
-            row.history.append(record)
-            row.best = row.best.after(epoch, validation_accuracy[i], validation_loss[i])
+            row.add(record)
             on_epoch(row.number, record)
-        improved = [i for i, row in enumerate(self.rows) if row.best.epoch == epoch]
+        improved = [i for i, row in enumerate(self.rows) if row.best_epoch == epoch]
         if improved:
             self.networks.save_best(improved)
-
-    def _totals(self, most: int | None = None) -> EpochTotals:
-        """The epoch's totals. With dropout, hits are counted again, in at most `most` batches."""
-        if not self.networks.uses_dropout:
-            return self.epoch.totals
-        return recount_hits(self.epoch.totals, self.networks, self.data, self._check_stop, most)
 
     def _validate(self, *, show: bool) -> tuple[Tensor, Tensor]:
         """Accuracy and loss on the selection part; `show`: the callback gets the validation part."""
@@ -254,7 +247,7 @@ class Block:
             yield RunResult(
                 row=row.number,
                 history=tuple(row.history),
-                best_epoch=row.best.epoch,
+                best_epoch=row.best_epoch,
                 failure=row.failure,
                 classifier=classifier,
                 predictor=predictor,
@@ -338,33 +331,20 @@ class Block:
                     stacked[own].copy_(networks.from_saved(name, saved, state.channels_last))
             for name, tensor in self._unstacked(i, epoch):
                 tensor.copy_(_saved(row.spec, state, name, tensor))
-            row.history = list(state.history)
-            row.best = BestEpoch.of(state.history)
+            for record in state.history:
+                row.add(record)
         self.epochs_done, self.steps_done = epoch, steps
 
     def compile_kernels(self, workers: int) -> None:
-        """Compile all kernels without launching them. The block cannot train after that."""
+        """Compile the kernels of a step and of evaluations, without launching them; then drop the block."""
         from noiselimit.engine.kernels.launch import only_compiling
 
+        rows, data = range(len(self.rows)), self.data
         with only_compiling(workers):
-            self.rehearse_step()
-            self.rehearse_evaluation()
-
-    def rehearse_step(self, *, last: bool = False) -> None:
-        """Take the first or last step of an epoch to measure memory. The block cannot train after that."""
-        self.epoch.begin(1, self.specs, self.data.train)
-        start, end = batch_bounds(len(self.data.train), self.specs[0].batch_size)[-1 if last else 0]
-        self._step(end - start)
-
-    def rehearse_evaluation(self) -> None:
-        """Do each kind of evaluation once to measure memory. The block cannot train after that."""
-        self._validate(show=self.callback is not None)
-        self._totals(most=2)  # one batch is in memory while the next is made
-        rows = range(len(self.rows))
-        data = self.data.of_rows(rows)
-        largest = max((part for part in (data.train, data.validation, data.test) if part), key=len)
-        self.networks.save_best(rows)
-        self.networks.probabilities(next(data.batches(largest)).inputs, rows, best=True)
+            self.epoch.begin(1, self.specs, data.train)
+            self._step(batch_bounds(len(data.train), self.specs[0].batch_size)[0][1])
+            self._validate(show=self.callback is not None)
+            self.networks.probabilities(next(data.batches(data.train)).inputs, rows, best=True)
 
 
 def _failure(bad_step: int, steps: int, epoch: int) -> str:

@@ -1,22 +1,27 @@
-"""The data of a block on its device: inputs once for all rows, indices and labels for each row."""
+"""The data of a block on its device: inputs once for all rows, indices and labels for each row.
+
+Random flips and crops are drawn for each position in the epoch's order from the run's own random stream, so a
+run sees the same pictures alone and in a cohort, in memory and streamed.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from noiselimit.data.arrays import PADDING, LazyInputs, View
 from noiselimit.data.examples import DataSet, Examples
-from noiselimit.engine.augmentation import Views, cut
 from noiselimit.engine.backend import PRECISIONS
 from noiselimit.engine.preparation import truest_labels
 from noiselimit.engine.results import Row
 from noiselimit.engine.stream import PictureStream, Request
+from noiselimit.randomness import words_at
 
 EVALUATION_BATCH = 1000
 EVALUATION_VALUES = 2**23  # in the inputs of a batch: fewer large pictures
@@ -27,6 +32,62 @@ Bounds = Sequence[tuple[int, int]]
 
 DeviceInputs = Mapping[str, Tensor | PictureStream]
 """The inputs of a data set's parts: 'examples' and, if they exist, 'validation' and 'test'."""
+
+
+class Views(NamedTuple):
+    """`noiselimit.data.arrays.View` for [K, B] pictures."""
+
+    flip: Tensor  # bool
+    down: Tensor  # float32 in [0, 1)
+    across: Tensor  # float32 in [0, 1)
+
+    def at(self, positions: Tensor) -> "Views":
+        """The columns at positions [B]."""
+        return Views(*(values.index_select(1, positions) for values in self))
+
+    def copy_(self, other: "Views") -> None:
+        """Copy the other's values into these tensors."""
+        for own, values in zip(self, other, strict=True):
+            own.copy_(values)
+
+    def first_row(self, start: int, stop: int) -> list[View]:
+        """The columns start … stop of the first row."""
+        columns = (each[0, start:stop].tolist() for each in self)
+        return [View(*values) for values in zip(*columns, strict=True)]
+
+
+def draw_views(augmentation: str, keys: Tensor, epoch: Tensor, positions: Tensor) -> Views:
+    """Draw views for positions [K, B] of the epoch's order, from the keys [K] of the rows.
+
+    `augmentation`: 'none', 'flip' (mirror), 'crop' (move by up to `PADDING` pixels) or 'flip-crop'.
+    """
+    words = words_at(keys, epoch, positions)
+    flip, crop = "flip" in augmentation, "crop" in augmentation
+    middle = torch.full(positions.shape, 0.5, device=positions.device)
+    return Views(
+        flip=(words & 1).bool() if flip else torch.zeros_like(positions, dtype=torch.bool),
+        down=_fraction(words, 8) if crop else middle,
+        across=_fraction(words, 32) if crop else middle,
+    )
+
+
+def _fraction(words: Tensor, bit: int) -> Tensor:
+    """16 bits of each word as a float in [0, 1)."""
+    return ((words >> bit) & 0xFFFF).to(torch.float32) * 2.0**-16
+
+
+def cut(pictures: Tensor, views: Views) -> Tensor:
+    """Pad, crop and mirror pictures [K, B, C, H, W]; the shape stays."""
+    rows, batch, _, height, width = pictures.shape
+    padded = pad(pictures.flatten(0, 1), (PADDING,) * 4)  # [K·B, C, H + 8, W + 8]
+    flip, down, across = (values.flatten()[:, None] for values in views)
+    places = 2 * PADDING + 1
+    y = torch.arange(height, device=pictures.device) + (down * places).long()
+    x = torch.arange(width, device=pictures.device).expand(rows * batch, -1)
+    x = torch.where(flip, width - 1 - x, x) + (across * places).long()
+    example = torch.arange(rows * batch, device=pictures.device)
+    windows = padded[example[:, None, None], :, y[:, :, None], x[:, None, :]]  # [K·B, H, W, C]
+    return windows.movedim(-1, 1).reshape(pictures.shape)
 
 
 def evaluation_batch(input_shape: Sequence[int], most: int = EVALUATION_BATCH) -> int:
@@ -123,7 +184,7 @@ class BlockData:
         examples = part.index.gather(1, order)[0].tolist()
 
         def request(start: int, stop: int) -> Request:
-            own = [View()] * (stop - start) if views is None else views.between(start, stop).of_row(0)
+            own = [View()] * (stop - start) if views is None else views.first_row(start, stop)
             return list(zip(examples[start:stop], own, strict=True))
 
         requests = (request(start, stop) for start, stop in bounds)

@@ -1,7 +1,6 @@
 """Training a cohort of runs: as one block on a GPU, as one block per core on a CPU.
 
-On a GPU, the memory that one and two rows need is measured first. If memory runs out anyway, the rows are
-split in half and tried again. If the Triton kernels fail, torch's kernels are used.
+If memory runs out, half as many rows train at once. If the Triton kernels fail, torch's kernels are used.
 """
 
 import gc
@@ -11,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 
 import torch
 
@@ -29,8 +28,6 @@ from noiselimit.machine import available_cores, lacks_memory
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
 from noiselimit.runs.spec import RunSpec, architecture
-
-MEMORY_SHARE = 0.9  # of the free memory; libraries and fragmentation need the rest
 
 _one_at_a_time = threading.Lock()
 """No kernel may be launched while others are compiled, and cuDNN's settings are global."""
@@ -162,61 +159,18 @@ class CohortTrainer:
             raise
 
     def _train_on_gpu(self, rows: Sequence[int]) -> None:
-        """Train the rows in as few pieces as fit into memory.
-
-        Streamed data cannot be rehearsed with, because that would decode pictures.
-        """
-        # Rows that need most memory come first.
+        # Rows that need most memory come first: if they fit, so do the others.
         rows = sorted(rows, key=lambda i: not get_method(self.specs[i].method).needs_predictor)
         torch.cuda.synchronize(self.device)  # the inputs were sent on another stream
         autotuned = torch.backends.cudnn.flags(enabled=True, benchmark=True)
         stream = torch.cuda.stream(_stream(self.device))
         with _one_at_a_time, torch.cuda.device(self.device), stream, autotuned:
-            if self.backend.kernels and not self._streamed:
+            if self.backend.kernels and not self._streamed:  # which would decode pictures
                 with suppress(Exception):  # training reports what does not compile
                     self._make_block(rows[:1], self.backend).compile_kernels(available_cores())
-            most = len(rows)
-            if not self._streamed and len(rows) > 1:
-                try:
-                    most = self._rows_that_fit(rows)
-                except InputError:
-                    raise
-                except Exception:  # training reports it
-                    most = len(rows)
-            for piece in split_rows(rows, most):
-                with_fallback(piece, self.backend, self._train_rows)
                 release_memory()
-
-    def _rows_that_fit(self, rows: Sequence[int]) -> int:
-        """How many of the rows can train at once, at least 1."""
-        try:
-            self._bytes_needed(rows[:1])  # warm-up: libraries take memory at their first use
+            with_fallback(rows, self.backend, self._train_rows)
             release_memory()
-            free = torch.cuda.mem_get_info(self.device)[0] * MEMORY_SHARE
-            one, two = (self._bytes_needed(rows[:count]) for count in (1, 2))
-        except torch.OutOfMemoryError:
-            return 1
-        finally:
-            release_memory()
-        return fitting(one, two, len(rows), free)
-
-    def _bytes_needed(self, rows: Sequence[int]) -> float:
-        """What a block of these rows needs.
-
-        A recorded step keeps its memory, so a smaller last step or an evaluation needs memory beside it.
-        """
-        release_memory()
-        before = torch.cuda.memory_allocated(self.device)
-        block = self._make_block(rows, self.backend)
-        block_bytes = torch.cuda.memory_allocated(self.device)
-
-        def peak_of(work: Callable[[], None]) -> float:
-            torch.cuda.reset_peak_memory_stats(self.device)
-            work()
-            return torch.cuda.max_memory_allocated(self.device) - block_bytes
-
-        beside = max(peak_of(partial(block.rehearse_step, last=True)), peak_of(block.rehearse_evaluation))
-        return block_bytes - before + peak_of(block.rehearse_step) + beside
 
     def _train_rows(self, rows: Sequence[int], backend: Backend, begun: threading.Event) -> None:
         """Train the unfinished ones of these rows; those saved at the same epoch form a block."""
@@ -264,32 +218,34 @@ Train = Callable[[Sequence[int], Backend, threading.Event], None]
 
 
 def with_fallback(rows: Sequence[int], backend: Backend, train: Train) -> None:
-    """Train the rows; if that fails, try again with fewer rows at once or with torch's kernels.
+    """Train the rows, after a failure with half as many at once or with torch's kernels.
 
     Kernels can only be the cause before the first epoch is done. Memory can run out at any time.
     """
-    begun = threading.Event()
-    try:
-        train(rows, backend, begun)
-        return
-    except (InputError, Stopped):
-        raise
-    except Exception as error:  # also OSError: the cache of a compiler may be read-only
-        if lacks_memory(error):
-            attempts = [(rows[::2], backend), (rows[1::2], backend)]
-            notice = _split_notice(len(rows), error, begun=begun.is_set())
-        elif begun.is_set() or not backend.kernels:
+    left, most = list(rows), len(rows)
+    while left:
+        begun, notice = threading.Event(), ""
+        try:
+            train(left[:most], backend, begun)
+            left = left[most:]
+        except (InputError, Stopped):
             raise
-        else:
-            attempts = [(rows, replace(backend, kernels=False))]
-            notice = (
-                f"the Triton kernels failed ({type(error).__name__}: {first_line(error)}), so torch's are "
-                "used: slower, same results; --kernels off hides this message."
-            )
-    warnings.warn(notice, Notice, stacklevel=2)
-    for fewer, plainer in attempts:
-        release_memory()  # outside of `except`, whose traceback holds the failed block
-        with_fallback(fewer, plainer, train)
+        except Exception as error:  # also OSError: the cache of a compiler may be read-only
+            if lacks_memory(error):
+                notice = _split_notice(len(left[:most]), error, begun=begun.is_set())
+                most = -(-len(left[:most]) // 2)
+            elif begun.is_set() or not backend.kernels:
+                raise
+            else:
+                backend = replace(backend, kernels=False)
+                notice = (
+                    f"the Triton kernels failed ({type(error).__name__}: {first_line(error)}), so torch's "
+                    "are used: slower, same results; --kernels off hides this message."
+                )
+        if notice:
+            warnings.warn(notice, Notice, stacklevel=2)
+        if left:
+            release_memory()  # outside of `except`, whose traceback holds the failed block
 
 
 def _split_notice(rows: int, error: Exception, *, begun: bool) -> str:
@@ -298,12 +254,8 @@ def _split_notice(rows: int, error: Exception, *, begun: bool) -> str:
     if rows == 1:
         remedy = "device cpu" if on_device else "fewer threads"
         raise InputError(f"a run does not fit into {memory}: lower batch_size, or use {remedy}.") from None
-    if begun:
-        return (
-            f"{memory} ran out while {rows} runs trained: they resume as two cohorts, from their last "
-            "checkpoints if there are any."
-        )
-    return f"{rows} runs did not fit into {memory} at once: they train as two cohorts."
+    then = "resume in smaller cohorts, from their last checkpoints if there are any" if begun else ""
+    return f"{rows} runs do not fit into {memory} at once: they {then or 'train in smaller cohorts'}."
 
 
 def release_memory() -> None:
@@ -316,23 +268,3 @@ def release_memory() -> None:
 def _stream(device: torch.device) -> torch.cuda.Stream:
     """One stream for all trainings: graphs cannot be recorded on the default one."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-
-
-def fitting(one: float, two: float, rows: int, free: float) -> int:
-    """How many of `rows` fit into `free` bytes if one row needs `one` bytes and two need `two`."""
-    each = max(two - one, 1.0)
-    return max(1, min(rows, int((free - (one - each)) / each)))
-
-
-def split_rows(rows: Sequence[int], most: int) -> list[list[int]]:
-    """Split the rows into as few pieces of at most `most` as possible, of about equal size."""
-    count = -(-len(rows) // most)
-    pieces = [list(rows[first::count]) for first in range(count)]
-    if count > 1:
-        warnings.warn(
-            f"{len(rows)} runs do not fit into the device's memory at once, so they train in {count} cohorts "
-            f"of up to {len(pieces[0])}.",
-            Notice,
-            stacklevel=2,
-        )
-    return pieces

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from noiselimit.draws import DRAWS, SAMPLERS, stream_keys
-from noiselimit.engine.augmentation import Views, draw_views
-from noiselimit.engine.block_data import InputBatch, Part
+from noiselimit.engine.block_data import InputBatch, Part, Views, draw_views
 from noiselimit.engine.metrics import EpochTotals
 from noiselimit.engine.optimisers import SCHEDULES, Rates
 from noiselimit.engine.results import Row
 from noiselimit.methods import Batch, Method, get_method
-from noiselimit.randomness import Stream
+from noiselimit.randomness import DRAWS, SAMPLERS, Stream, stream_keys
 from noiselimit.runs.spec import RunSpec
 
 
@@ -147,7 +145,6 @@ def compute_losses(
             draws=draw(group.sampling_keys, step, (logits.shape[1], logits.shape[2])) if draw else None,
             weights=None if given.weights is None else _rows(given.weights, rows),
             transition=group.transition,
-            step=step,
         )
         found.append(method.loss(batch, group.hyper))
     return found[0] if len(found) == 1 else torch.cat(found)

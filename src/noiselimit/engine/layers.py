@@ -17,39 +17,16 @@ from torch.nn.functional import pad
 from noiselimit.networks.network import Dropout, in_float32
 
 
-def fused_norm(
-    layer: Any,
-    x: Tensor,
-    *,
-    training: bool,
-    shortcut: Tensor | None = None,
-    relu: bool = True,
-    partial: Tensor | None = None,
-) -> Tensor:
-    """relu(layer(x) + shortcut) of [R, M, C] for a batch-norm layer; R is 1 for an ordinary layer.
-
-    `partial`: statistics that `convolve_with_statistics` returns.
-    """
+def fused_norm(layer: Any, x: Tensor, **options: Any) -> Tensor:
+    """Call `normalise` with a batch-norm layer's tensors on [R, M, C]; R is 1 for an ordinary layer."""
     from noiselimit.engine.kernels.normalisation import normalise
 
-    if training:
+    if layer.training:
         with torch.no_grad():
             layer.num_batches_tracked.add_(1)
     vectors = (layer.weight, layer.bias, layer.running_mean, layer.running_var)
-    weight, bias, mean, variance = (each.unsqueeze(0) if each.dim() == 1 else each for each in vectors)
-    return normalise(
-        x,
-        weight,
-        bias,
-        mean,
-        variance,
-        eps=layer.eps,
-        momentum=layer.momentum,
-        training=training,
-        shortcut=shortcut,
-        relu=relu,
-        partial=partial,
-    )
+    rows = (each.unsqueeze(0) if each.dim() == 1 else each for each in vectors)
+    return normalise(x, *rows, eps=layer.eps, momentum=layer.momentum, training=layer.training, **options)
 
 
 Replacements = Mapping[type[nn.Module], Callable[..., nn.Module]]
@@ -102,7 +79,7 @@ class FusedBatchNorm2d(BatchNormLayer):
         batch, channels, height, width = x.shape
         if shortcut is not None:
             shortcut = _channels_last(shortcut)
-        out = fused_norm(self, _channels_last(x), training=self.training, shortcut=shortcut, relu=relu)
+        out = fused_norm(self, _channels_last(x), shortcut=shortcut, relu=relu)
         return out.view(batch, height, width, channels).permute(0, 3, 1, 2)
 
 
@@ -218,8 +195,7 @@ class FusedConvolutions(nn.Module):
                     x, partial = convolve_with_statistics(x, layer.weight, stride, padding)
                 else:
                     x = convolve(x, layer.weight, stride, padding)
-                out = fused_norm(after, x.flatten(1, 3), training=self.training, partial=partial)
-                x = out.view(x.shape)
+                x = fused_norm(after, x.flatten(1, 3), partial=partial).view(x.shape)
         return x.movedim(-1, 2).flatten(2)
 
 

@@ -102,15 +102,15 @@ def accuracy_and_loss(
 
 
 def recount_hits(
-    totals: EpochTotals, networks: BlockNetworks, data: BlockData, on_batch: OnBatch, most: int | None = None
+    totals: EpochTotals, networks: BlockNetworks, data: BlockData, on_batch: OnBatch
 ) -> EpochTotals:
     """The epoch's totals, with hits counted again on the training part in evaluation mode.
 
     With dropout, a network misses labels in training that it knows, and would seem to have memorised little.
-    The tensors of `totals`, to which a CUDA graph adds, are not changed. `most` limits the batches.
+    The tensors of `totals`, to which a CUDA graph adds, are not changed.
     """
     correct, wrong, fitted = (torch.zeros_like(totals.correct) for _ in range(3))
-    for number, batch in enumerate(data.batches(data.train), 1):
+    for batch in data.batches(data.train):
         logits = networks.classifier_logits(batch.inputs)
         hit = logits.argmax(-1) == batch.labels
         correct += hit.sum(1)
@@ -118,8 +118,6 @@ def recount_hits(
             wrong += batch.wrong.sum(1)
             fitted += (hit & batch.wrong).sum(1)
         on_batch(batch, logits)
-        if number == most:
-            break
     return totals._replace(correct=correct, wrong=wrong, fitted=fitted)
 
 

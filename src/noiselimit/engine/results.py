@@ -1,7 +1,8 @@
 """The rows of a block, what training returns for them, and the states that checkpoints save."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -51,39 +52,6 @@ class RunResult:
     transition: Tensor | None = None  # the transition matrix [C, C] of methods that use one
 
 
-@dataclass(frozen=True)
-class BestEpoch:
-    """The best epoch so far: highest validation accuracy; ties go to the lower loss, then to the earlier."""
-
-    epoch: int = 0
-    accuracy: float = -1.0
-    loss: float = float("inf")
-    rose_at: int = 0  # the last epoch with a higher accuracy than all before; patience counts from here
-
-    @classmethod
-    def of(cls, history: Iterable[Record]) -> "BestEpoch":
-        """The best epoch of a history."""
-        best = cls()
-        for record in history:
-            accuracy, loss = record["validation_accuracy"], record["validation_loss"]
-            assert accuracy is not None
-            assert loss is not None
-            best = best.after(int(record["epoch"] or 0), accuracy, loss)
-        return best
-
-    def after(self, epoch: int, accuracy: float, loss: float) -> "BestEpoch":
-        """The best epoch including this one."""
-        if accuracy > self.accuracy:
-            return BestEpoch(epoch, accuracy, loss, rose_at=epoch)
-        if accuracy == self.accuracy and loss < self.loss:
-            return replace(self, epoch=epoch, loss=loss)
-        return self
-
-    def exhausted(self, epoch: int, patience: int) -> bool:
-        """Whether `patience` epochs have passed without a higher accuracy."""
-        return epoch - self.rose_at >= patience
-
-
 @dataclass(eq=False)
 class Row:
     """A run while it trains in a block, which holds its networks and data in stacked tensors."""
@@ -94,14 +62,30 @@ class Row:
     parent: State | None = None  # the classifier of the run it starts from
     transition: Tensor | None = None  # the transition matrix [C, C] of methods that use one
     history: list[Record] = field(default_factory=list)
-    best: BestEpoch = field(default_factory=BestEpoch)
+    best_epoch: int = 0
+    rose_at: int = 0
+    """The last epoch with a higher validation accuracy than all before; patience counts from here."""
     failure: str | None = None
     finished: bool = False
     """A finished row may still take part, if removing it would take longer."""
 
+    _rank: tuple[float, float] = (-1.0, -math.inf)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Extend the history.
+
+        The best epoch has the highest validation accuracy; ties go to the lower loss, then to the earlier.
+        """
+        self.history.append(record)
+        rank = (record["validation_accuracy"], -record["validation_loss"])
+        if rank[0] > self._rank[0]:
+            self.rose_at = record["epoch"]
+        if rank > self._rank:
+            self.best_epoch, self._rank = record["epoch"], rank
+
     def ends_after(self, epoch: int) -> bool:
         """Whether this epoch is its last."""
-        over = epoch >= self.spec.epochs or self.best.exhausted(epoch, self.spec.patience)
+        over = epoch >= self.spec.epochs or epoch - self.rose_at >= self.spec.patience
         return self.failure is not None or over
 
 

@@ -32,8 +32,6 @@ class Batch:
     """[K, B] weight of each example, 1 on average over the training examples; None: all equal."""
     transition: Tensor | None = None
     """[K, C, C] probability of given label j for clean label i, for methods that use it."""
-    step: Tensor | None = None
-    """[] number of optimiser steps taken so far, int64."""
 
     def mean(self, values: Tensor) -> Tensor:
         """Return [K]: the weighted mean over the batch of one value per example [K, B]."""

@@ -1,5 +1,6 @@
 """Architecture: everything that decides which parameters a network has, and the weights a run starts from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -7,17 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from noiselimit import networks  # the package: its NETWORKS exist only after this file is imported
 from noiselimit.dotted import is_dotted
 from noiselimit.errors import InputError, unknown
-from noiselimit.networks.module import (
-    build_features,
-    build_network,
-    check_network,
-    seeded_generator,
-)
-from noiselimit.networks.network import dropout_keys, head_of
+from noiselimit.networks import cnn, mlp, resnet
+from noiselimit.networks.module import build_features, build_network, check_network, seeded_generator
+from noiselimit.networks.network import Network, dropout_keys, head_of
 from noiselimit.randomness import Stream, step_key, stream_key, uniforms
+
+NETWORKS: Mapping[str, Network] = {
+    network.name: network for module in (cnn, mlp, resnet) for network in module.NETWORKS
+}
 
 
 class Role(IntEnum):
@@ -49,8 +49,15 @@ class FrozenFeatures(nn.Module):
 
 def check_name(name: object) -> None:
     """Raise an InputError unless it is a built-in network or a dotted path; imports nothing."""
-    if not is_dotted(name) and name not in list(networks.NETWORKS):  # a list, for what cannot be hashed
-        raise unknown("network", name, networks.NETWORKS, ", or your own as 'package.module:factory'")
+    if not is_dotted(name) and name not in list(NETWORKS):  # a list, for what cannot be hashed
+        raise unknown("network", name, NETWORKS, ", or your own as 'package.module:factory'")
+
+
+def fitting_network(input_shape: tuple[int, ...]) -> str:
+    """Return the name of the network that 'auto' stands for."""
+    if len(input_shape) != 3:
+        return "mlp"
+    return "mnist-cnn" if input_shape == (1, 28, 28) else "small-cnn"
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ class Architecture:
         if self.features is not None:
             input_shape = build_features(self.features, input_shape, seed=0)[1]
         if not is_dotted(self.name):
-            networks.get_network(self.name).check(input_shape)
+            NETWORKS[self.name].check(input_shape)
         elif self.dropout:
             raise InputError(
                 f"dropout is {self.dropout:g}, but '{self.name}' is your own network: add nn.Dropout to it."
@@ -95,7 +102,7 @@ class Architecture:
             network = build_network(self.name, input_shape, classes, seed)
         else:
             with seeded_generator(seed):  # layers draw from torch's generator when created
-                network = networks.get_network(self.name).build(input_shape, classes, self.dropout)
+                network = NETWORKS[self.name].build(input_shape, classes, self.dropout)
         if not self.head_bias:
             head = head_of(network)
             assert head is not None

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from noiselimit.draws import random_words, signed
 from noiselimit.errors import InputError, number
-from noiselimit.randomness import Stream, step_key, stream_key
+from noiselimit.randomness import Stream, row_words, signed, step_key, stream_key
 
 HEADS = ("head", "fc")
 """Names that the last layer may have; pretrained weights for other classes leave it fresh."""
@@ -67,7 +66,7 @@ class Dropout(nn.Module):
         if not self.training:
             return x
         keys = self.key.reshape(-1)
-        words = random_words(keys, self.calls.reshape(-1), x.numel() // keys.numel())
+        words = row_words(keys, self.calls.reshape(-1), x.numel() // keys.numel())
         self.calls.add_(1)
         kept = words >= round(self.share * 2**64) - 2**63  # words are uniform over signed 64-bit numbers
         return torch.where(kept.view(x.shape), x * (1.0 / (1.0 - self.share)), 0.0)

@@ -13,10 +13,10 @@ from noiselimit.data.arrays import highest_value
 from noiselimit.data.columns import Text
 from noiselimit.data.examples import DataSet
 from noiselimit.data.tables import kept_as
+from noiselimit.engine.preparation import usual_parent_rate
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
-from noiselimit.runs.binding import usual_parent_rate
 from noiselimit.runs.run import Run, choose
 from noiselimit.runs.spec import problem
 

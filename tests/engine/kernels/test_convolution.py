@@ -30,10 +30,6 @@ LAYERS = [
     square(32, 32, 4, 2, 1, 14),
     square(32, 64, 3, 2, 0, 7),
     square(64, 256, 3, 1, 0, 3),
-    square(1, 16, 3, 1, 1, 8),  # the digits network
-    square(16, 32, 3, 2, 1, 8),
-    square(32, 64, 3, 2, 1, 4),
-    square(3, 16, 3, 1, 1, 6),
     square(3, 10, 5, 2, 2, 9),  # two blocks of flattened columns, ragged outputs
     square(20, 24, 3, 2, 1, 7),  # channels that no block divides
     square(48, 17, 3, 3, 1, 8),
@@ -43,7 +39,7 @@ LAYERS = [
     Layer(16, 16, (3, 2), 2, 1, (5, 8)),
     Layer(4, 8, (2, 5), 1, 0, (2, 9)),
 ]
-LARGEST = LAYERS[11]  # slow in the interpreter
+LARGEST = LAYERS[7]  # slow in the interpreter
 CASES = [
     *((layer, torch.float32) for layer in LAYERS),
     *((layer, torch.bfloat16) for layer in LAYERS if layer != LARGEST),

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from noiselimit.data.arrays import PADDING
-from noiselimit.draws import stream_keys
-from noiselimit.engine.augmentation import Views, cut, draw_views
+from noiselimit.engine.block_data import Views, cut, draw_views
 from noiselimit.engine.kernels.pictures import make_pictures
-from noiselimit.randomness import Stream
+from noiselimit.randomness import Stream, stream_keys
 
 
 @pytest.mark.parametrize("augmentation", ["none", "flip", "crop", "flip-crop"])

@@ -11,9 +11,8 @@ from noiselimit.engine.backend import Backend
 from noiselimit.engine.callbacks import make_averages
 from noiselimit.engine.cohort import CohortTrainer
 from noiselimit.engine.layouts import looped, stacked
-from noiselimit.engine.preparation import prepare_all
+from noiselimit.engine.preparation import bind, prepare_all
 from noiselimit.engine.results import RunResult
-from noiselimit.runs.binding import bind
 from noiselimit.runs.spec import grid
 
 
