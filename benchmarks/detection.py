@@ -194,7 +194,8 @@ def compare_tools(problems: list[Problem], setting: Setting, out: Path, *, quick
     missing = [problem for problem in problems if problem.key not in done]
     for number, problem in enumerate(missing):
         if number == 0 and find_device(setting.device).type == "cuda":
-            measure_row(problem, replace(setting, epochs=1))  # compiles kernels, which should not count
+            # Compile kernels, which should not count.
+            measure_row(problem, replace(setting, epochs=1, trainings=("folds", "default")))
         row = measure_row(problem, setting)
         others = [other for other in content["rows"] if other["problem"] != problem.key]
         content |= {"finished": number == len(missing) - 1, "rows": [*others, row]}
