@@ -52,7 +52,7 @@ def test_a_csv_keeps_all_other_cells(
     labels, suggested, flagged = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
     assume(set(labels) == {0, 1, 2})
     names = ["cat", 'a, "b"\n;c', "d"]
-    header = ["x", "the label", "y", "x"]
+    header = ["", "the label", "y", "x"]
     folder = tmp_path_factory.mktemp("csv")
     source, target = folder / "a.csv", folder / "b.csv"
 
@@ -159,7 +159,7 @@ def test_class_folders_become_a_list(tmp_path: Path) -> None:
     assert pd.read_csv(target).to_dict("list") == {"path": names, "label": ["cat", "dog", "dog"]}
     assert write_cleaned(folder, target, audit, "drop", data=data, overwrite=True) == Cleaned(2, 1, 0)
     assert pd.read_csv(target)["path"].tolist() == [names[0], names[2]]
-    with pytest.raises(InputError, match="inside the source"):
+    with pytest.raises(InputError, match="outside"):
         write_cleaned(folder, folder / "list.csv", audit, data=data)
     with pytest.raises(InputError, match="--write"):
         write_cleaned(folder, target, audit, data=DATA, overwrite=True)
@@ -183,20 +183,16 @@ def test_errors_leave_nothing_behind(tmp_path: Path) -> None:
     refused("source", "a.csv", overwrite=True)
     refused("source", "link.csv", overwrite=True)
     refused(r"must end in \.csv", "b.parquet")
-    refused("'kind'", label="kind")
-    refused("3 rows, not 2", audit=flagging([0, 1], [0, 1], [0, 1]))
-    refused("row 2", audit=flagging([0, 1, 1], [0, 1, 1], [0, 1, 0]))
+    refused("audit it again", audit=flagging([0, 1], [0, 1], [0, 1]))
+    refused("audit it again", audit=flagging([0, 1, 1], [0, 1, 1], [0, 1, 0]))
     refused("--fix drop", audit=flagging([0, 1, 0], [0, 1, 2], [0, 0, 1]), fix="relabel")
     refused("--overwrite", "c.csv")
-    source.write_text("")
-    content = ""
-    refused("'label'")
 
 
 def test_rows_without_a_label_stay(tmp_path: Path) -> None:
     source, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
     pd.DataFrame({"x": [1, 2, 3, 4], "label": ["u", None, "v", "u"]}).to_parquet(source)
     p = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]])
-    audit = audit_probabilities(["u", None, "v", "u"], p, FlagRule(budget=1))
+    audit = audit_probabilities([0, None, 1, 0], p, FlagRule(budget=1))
     write_cleaned(source, target, audit, "relabel", data=DATA)
     assert pyarrow.parquet.read_table(target)["label"].to_pylist() == ["u", None, "v", "v"]
