@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
-from noiselimit.audit.folder import to_class_names
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.quality import Flags, Labels
+from noiselimit.audit.report import to_class_names
 from noiselimit.data.examples import DataSet
 from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS
 from noiselimit.data.table_file import separator

@@ -206,7 +206,7 @@ def unfinished_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
 
     Meanwhile, no other process can write the same audit.
     """
-    from noiselimit.audit.folder import check_audit_folder
+    from noiselimit.audit.report import check_audit_folder
 
     place = folder.resolve()
     unfinished = place.with_name(f".{place.name}.unfinished")
