@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from noiselimit.audit.fixes import Cleaned, write_cleaned
+from noiselimit.audit.fixes import write_cleaned
 from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, make_examples
@@ -32,6 +32,10 @@ def flagging(labels: Any, suggested: Any, flagged: Any, classes: int | None = No
     audit = audit_probabilities(labels, p, FlagRule(budget=0))
     audit.table["is_label_issue"] = flagged
     return audit
+
+
+def cleaned(rows: int, dropped: int, relabelled: int) -> dict[str, int]:
+    return {"rows": rows, "dropped": dropped, "relabelled": relabelled}
 
 
 cell = st.text(alphabet=string.ascii_letters + string.digits + ' ,;"\n.é', max_size=6)
@@ -71,7 +75,7 @@ def test_a_csv_keeps_all_other_cells(
         done = write_cleaned(source, target, audit, fix, data=DATA, label="the label", overwrite=True)  # type: ignore[arg-type]
         with target.open(encoding="utf-8", newline="") as file:
             assert list(csv.reader(file, delimiter=mark)) == table(wanted, kept)
-        assert done == Cleaned(int(kept.sum()), int((~kept).sum()), int((wanted != labels).sum()))
+        assert done == cleaned(int(kept.sum()), int((~kept).sum()), int((wanted != labels).sum()))
     assert source.read_bytes() == before
 
 
@@ -155,9 +159,9 @@ def test_class_folders_become_a_list(tmp_path: Path) -> None:
     examples = make_examples(np.zeros((3, 2)), [0, 0, 1], class_names=["cat", "dog"], names=names)
     data = DataSet("pets", examples)
     audit = flagging([0, 0, 1], [0, 1, 1], [0, 1, 0])
-    assert write_cleaned(folder, target, audit, "relabel", data=data) == Cleaned(3, 0, 1)
+    assert write_cleaned(folder, target, audit, "relabel", data=data) == cleaned(3, 0, 1)
     assert pd.read_csv(target).to_dict("list") == {"path": names, "label": ["cat", "dog", "dog"]}
-    assert write_cleaned(folder, target, audit, "drop", data=data, overwrite=True) == Cleaned(2, 1, 0)
+    assert write_cleaned(folder, target, audit, "drop", data=data, overwrite=True) == cleaned(2, 1, 0)
     assert pd.read_csv(target)["path"].tolist() == [names[0], names[2]]
     with pytest.raises(InputError, match="outside"):
         write_cleaned(folder, folder / "list.csv", audit, data=data)

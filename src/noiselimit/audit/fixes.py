@@ -25,17 +25,6 @@ NOT_PER_EXAMPLE = frozenset({"class_names", "test_clean_labels", *TEST_INPUTS, *
 """Arrays of an .npz file that have no row per example, even if their length happens to match."""
 
 
-@dataclass(frozen=True)
-class Cleaned:
-    """What became of the rows."""
-
-    rows: int
-    """Rows in the copy."""
-    dropped: int
-    relabelled: int
-    """Flagged rows that got another label."""
-
-
 def write_cleaned(
     source: Path,
     target: Path,
@@ -45,11 +34,12 @@ def write_cleaned(
     data: DataSet,
     label: str | None = None,
     overwrite: bool = False,
-) -> Cleaned:
+) -> dict[str, int]:
     """Write a copy of `source`, which `data` were read from; drop or relabel flagged rows.
 
     Columns, their order, cell texts and types stay as they are. For a folder of class folders, the copy is a
-    CSV of paths and labels. `label` names the column of labels in a table.
+    CSV of paths and labels. `label` names the column of labels in a table. Returns how many rows are in the
+    copy, were dropped and got another label.
     """
     check_cleaned_target(source, target, overwrite=overwrite)
     if audit.flags_withheld:
@@ -64,7 +54,7 @@ def write_cleaned(
         else:
             WRITERS[source.suffix.lower()](source, temporary, fixes, label or "label")
     kept = int(fixes.kept.sum())
-    return Cleaned(kept, len(fixes.kept) - kept, int(fixes.changed.sum()))
+    return {"rows": kept, "dropped": len(fixes.kept) - kept, "relabelled": int(fixes.changed.sum())}
 
 
 def check_cleaned_target(source: Path, target: Path, *, overwrite: bool = False) -> None:

@@ -68,7 +68,7 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
         "missing_labels": audit.missing.tolist(),
         "warning": audit.warning,
         "note": audit.note,
-        "known": None if truth is None else vars(truth),
+        "known": truth,
         "runs": [
             {
                 "method": run.spec.method,
@@ -185,14 +185,13 @@ def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
     """The labels of lowest quality, worst first, flagged or not."""
     rows = audit.table.nsmallest(WORST, "label_quality")
     names, classes = data.examples.names, data.examples.class_names
-    columns = {"row": rows["row"].tolist()}
+    worst = rows[["row"]].copy()
     if names is not None:
-        columns["path"] = [names[row] for row in columns["row"]]
-    columns["given_label"] = to_class_names(rows["given_label"], classes).tolist()
-    columns["suggested_label"] = to_class_names(rows["predicted_label"], classes).tolist()
-    for name in ("label_quality", "suggested_probability", "is_label_issue"):
-        columns[name] = rows[name].tolist()
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        worst["path"] = [names[row] for row in rows["row"]]
+    worst["given_label"] = to_class_names(rows["given_label"], classes)
+    worst["suggested_label"] = to_class_names(rows["predicted_label"], classes)
+    worst = worst.join(rows[["label_quality", "suggested_probability", "is_label_issue"]])
+    return [{str(name): value for name, value in row.items()} for row in worst.to_dict("records")]
 
 
 def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[str, Any]]:
