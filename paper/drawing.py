@@ -1,14 +1,35 @@
 """The figures as SVG, drawn from what runs left in OUT/figures."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from PIL import Image, ImageDraw
 
-from noiselimit.report.charts import Bars, Line, fano_chart, fano_curve, histogram, line_chart, panels
+from noiselimit.report.charts import (
+    FOOT,
+    HEIGHT,
+    KINDS,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Line,
+    Scale,
+    fano_chart,
+    fano_curve,
+    frame,
+    hover_text,
+    legend,
+    line_chart,
+    plot_start,
+    powers,
+    svg,
+    tag,
+    ticks,
+)
 from paper.rows import best
 from paper.tables import NAMES
 
@@ -122,18 +143,51 @@ def draw_histograms(rows: pd.DataFrame) -> str | None:
     one = best(rows)
     if one.empty:
         return None
-    edges = np.linspace(*SPAN, BINS + 1)
-    kinds: tuple[Literal["right", "wrong"], ...] = ("right", "wrong")
-    charts = []
     names = ("norm of the predicted gradient", "gap")
-    for name, counts in zip(names, parse_histograms(one["values"].iloc[0]), strict=True):
-        bars = [
-            Bars(f"{kind} labels", np.repeat((edges[:-1] + edges[1:]) / 2, own), kind)
-            for kind, own in zip(kinds, counts, strict=True)
-        ]
-        labels: dict[str, Any] = {"title": name, "x_label": name, "y_label": "training examples"}
-        charts.append(histogram(bars, **labels, span=SPAN, bins=BINS, log=True, standalone=True))
+    found = zip(names, parse_histograms(one["values"].iloc[0]), strict=True)
+    charts = [_histogram(name, counts) for name, counts in found]
     return panels(charts, title="Predicted gradients of examples with right and wrong labels")
+
+
+def _histogram(name: str, counts: npt.NDArray[np.int64]) -> str:
+    """Counts [right, wrong labels] x BINS as outlines over a logarithmic axis."""
+    y = Scale(0.5, 1.5 * float(counts.max()), FOOT, TOP + 18, log=True)
+    heights = {tick: f"{tick:,.0f}" for tick in powers(1, y.high)}
+    x = Scale(*SPAN, plot_start(heights, "training examples"), WIDTH - RIGHT - 8)
+    edges = np.linspace(*SPAN, BINS + 1).tolist()
+    labels = [f"{kind} labels" for kind in KINDS]
+    body = [frame(x, y, heights, ticks(*SPAN, 8), name, "training examples")]
+    body += [_outline(kind, own, edges, x, y) for kind, own in zip(KINDS, counts, strict=True)]
+    for column in np.flatnonzero(counts.any(0)):  # boxes for the hover texts
+        low, high = edges[column], edges[column + 1]
+        box = {"x": x(low), "y": float(y.end), "width": x(high) - x(low), "height": y.start - y.end}
+        body.append(
+            tag("g", hover_text(labels, counts[:, column], low, high), tag("rect", kind="unseen", **box))
+        )
+    return svg(name, [*body, legend(labels, x.start, "step")], standalone=True)
+
+
+def _outline(kind: str, counts: npt.NDArray[np.int64], edges: Sequence[float], x: Scale, y: Scale) -> str:
+    """Steps along the tops of the bins that are not empty."""
+    path = ""
+    for filled, columns in groupby(range(len(counts)), key=lambda column: counts[column] > 0):
+        if filled:
+            own = list(columns)
+            tops = "".join(f"V{y(float(counts[i])):.1f}H{x(edges[i + 1]):.1f}" for i in own)
+            path += f"M{x(edges[own[0]]):.1f},{y.start:.1f}{tops}V{y.start:.1f}"
+    return tag("path", kind=f"step {kind}", d=path)
+
+
+def panels(charts: Sequence[str], *, title: str, columns: int = 2) -> str:
+    """One SVG file of standalone charts, row by row."""
+    width, height = WIDTH * min(columns, len(charts)), HEIGHT * -(-len(charts) // columns)
+    placed = [
+        chart.replace("<svg ", f'<svg x="{WIDTH * (place % columns)}" y="{HEIGHT * (place // columns)}" ', 1)
+        for place, chart in enumerate(charts)
+    ]
+    return svg(title, placed, width=width, height=height).replace(
+        'class="chart"', f'width="{width}" height="{height}"', 1
+    )
 
 
 def _side_charts(rows: pd.DataFrame, style: Style, whose: str = "") -> list[str]:

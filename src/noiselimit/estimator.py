@@ -25,10 +25,9 @@ from noiselimit.audit.calibration import (
     with_off_label_mass,
 )
 from noiselimit.audit.diagnostics import check_learning, count_settings
-from noiselimit.audit.issues import audit_labels
+from noiselimit.audit.issues import GivenLabels, audit_labels
 from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
-from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.arrays import Inputs, canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.memory import from_memory

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from noiselimit import InputError, find_label_issues
+from noiselimit.audit.find import prepare_data
 from noiselimit.audit.plan import AuditPlan
-from noiselimit.audit.validation import prepare_data
 from noiselimit.data.examples import DataSet
 from noiselimit.data.pictures import stack_pictures
 from noiselimit.errors import Notice
@@ -145,7 +145,7 @@ def test_notes_about_the_data_are_notices(blobs: DataSet) -> None:
         ({"X": np.eye(2)}, "either"),
         ({"labels": [0, 1], "pred_probs": np.eye(2), "seed": 0}, "seed"),
         ({"X": np.eye(2), "y": [0, 1], "plan": QUICK, "fast": True}, "plan and fast"),
-        ({"X": np.eye(2), "y": [0, 1], "seed": -1}, "seed is -1"),
+        ({"X": np.eye(4)[[0, 1] * 4], "y": [0, 1] * 4, "seed": -1}, "seed is -1"),
         ({"X": np.eye(4)[[0, 1] * 4], "y": [0.5] * 8}, r"0\.5"),
         ({"X": np.ones((9, 2)), "y": ["a"] * 9}, "one class"),
         ({"X": np.ones((9, 2)), "y": [0, 1] * 3}, "9 inputs but 6 labels"),

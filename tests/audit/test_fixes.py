@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from noiselimit.audit.fixes import Cleaned, write_cleaned
+from noiselimit.audit.fixes import write_cleaned
 from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, make_examples
@@ -32,6 +32,10 @@ def flagging(labels: Any, suggested: Any, flagged: Any, classes: int | None = No
     audit = audit_probabilities(labels, p, FlagRule(budget=0))
     audit.table["is_label_issue"] = flagged
     return audit
+
+
+def cleaned(rows: int, dropped: int, relabelled: int) -> dict[str, int]:
+    return {"rows": rows, "dropped": dropped, "relabelled": relabelled}
 
 
 cell = st.text(alphabet=string.ascii_letters + string.digits + ' ,;"\n.é', max_size=6)
@@ -52,7 +56,7 @@ def test_a_csv_keeps_all_other_cells(
     labels, suggested, flagged = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
     assume(set(labels) == {0, 1, 2})
     names = ["cat", 'a, "b"\n;c', "d"]
-    header = ["x", "the label", "y", "x"]
+    header = ["", "the label", "y", "x"]
     folder = tmp_path_factory.mktemp("csv")
     source, target = folder / "a.csv", folder / "b.csv"
 
@@ -71,7 +75,7 @@ def test_a_csv_keeps_all_other_cells(
         done = write_cleaned(source, target, audit, fix, data=DATA, label="the label", overwrite=True)  # type: ignore[arg-type]
         with target.open(encoding="utf-8", newline="") as file:
             assert list(csv.reader(file, delimiter=mark)) == table(wanted, kept)
-        assert done == Cleaned(int(kept.sum()), int((~kept).sum()), int((wanted != labels).sum()))
+        assert done == cleaned(int(kept.sum()), int((~kept).sum()), int((wanted != labels).sum()))
     assert source.read_bytes() == before
 
 
@@ -155,11 +159,11 @@ def test_class_folders_become_a_list(tmp_path: Path) -> None:
     examples = make_examples(np.zeros((3, 2)), [0, 0, 1], class_names=["cat", "dog"], names=names)
     data = DataSet("pets", examples)
     audit = flagging([0, 0, 1], [0, 1, 1], [0, 1, 0])
-    assert write_cleaned(folder, target, audit, "relabel", data=data) == Cleaned(3, 0, 1)
+    assert write_cleaned(folder, target, audit, "relabel", data=data) == cleaned(3, 0, 1)
     assert pd.read_csv(target).to_dict("list") == {"path": names, "label": ["cat", "dog", "dog"]}
-    assert write_cleaned(folder, target, audit, "drop", data=data, overwrite=True) == Cleaned(2, 1, 0)
+    assert write_cleaned(folder, target, audit, "drop", data=data, overwrite=True) == cleaned(2, 1, 0)
     assert pd.read_csv(target)["path"].tolist() == [names[0], names[2]]
-    with pytest.raises(InputError, match="inside the source"):
+    with pytest.raises(InputError, match="outside"):
         write_cleaned(folder, folder / "list.csv", audit, data=data)
     with pytest.raises(InputError, match="--write"):
         write_cleaned(folder, target, audit, data=DATA, overwrite=True)
@@ -183,20 +187,16 @@ def test_errors_leave_nothing_behind(tmp_path: Path) -> None:
     refused("source", "a.csv", overwrite=True)
     refused("source", "link.csv", overwrite=True)
     refused(r"must end in \.csv", "b.parquet")
-    refused("'kind'", label="kind")
-    refused("3 rows, not 2", audit=flagging([0, 1], [0, 1], [0, 1]))
-    refused("row 2", audit=flagging([0, 1, 1], [0, 1, 1], [0, 1, 0]))
+    refused("audit it again", audit=flagging([0, 1], [0, 1], [0, 1]))
+    refused("audit it again", audit=flagging([0, 1, 1], [0, 1, 1], [0, 1, 0]))
     refused("--fix drop", audit=flagging([0, 1, 0], [0, 1, 2], [0, 0, 1]), fix="relabel")
     refused("--overwrite", "c.csv")
-    source.write_text("")
-    content = ""
-    refused("'label'")
 
 
 def test_rows_without_a_label_stay(tmp_path: Path) -> None:
     source, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
     pd.DataFrame({"x": [1, 2, 3, 4], "label": ["u", None, "v", "u"]}).to_parquet(source)
     p = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]])
-    audit = audit_probabilities(["u", None, "v", "u"], p, FlagRule(budget=1))
+    audit = audit_probabilities([0, None, 1, 0], p, FlagRule(budget=1))
     write_cleaned(source, target, audit, "relabel", data=DATA)
     assert pyarrow.parquet.read_table(target)["label"].to_pylist() == ["u", None, "v", "v"]

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from noiselimit import InputError, find_label_issues
 from noiselimit.audit.issues import (
     FlagRule,
-    GroundTruth,
     audit_probabilities,
     compare_with_clean_labels,
     describe_noise_rate,
@@ -198,6 +197,19 @@ def test_clean_labels_measure_the_audit(missing: bool) -> None:
     if missing:
         labels[0] = None
     audit = audit_probabilities(labels, p, FlagRule(budget=10))
-    assert compare_with_clean_labels(audit, data) == GroundTruth(6 - missing, 6 - missing, 1.0)
+    assert compare_with_clean_labels(audit, data) == {
+        "wrong": 6 - missing,
+        "found": 6 - missing,
+        "gap_auc": 1.0,
+    }
     assert compare_with_clean_labels(audit, DataSet("x", make_examples(np.zeros((60, 1)), clean))) is None
     assert describe_noise_rate(audit.noise_rate).startswith(f"About {6 - missing} of {60 - missing} labels")
+
+
+def test_ranks_count_from_the_worst_of_each_class_and_ties_stay_in_order() -> None:
+    doubted = np.array([0.3, 0.9, 0.2, 0.8, 0.9])
+    labels = np.array([0, 0, 1, 1, 0])
+    p = np.where(np.eye(2, dtype=bool)[labels], 1 - doubted[:, np.newaxis], doubted[:, np.newaxis])
+    audit = audit_probabilities(labels, p, FlagRule(budget=1))
+    assert audit.table["rank_in_class"].tolist() == [3, 1, 2, 1, 2]
+    assert audit.table["is_label_issue"].tolist() == [False, True, False, False, False]

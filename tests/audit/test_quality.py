@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiselimit.audit.quality import measure, rank_in_class, worst_first
+from noiselimit.audit.quality import measure
 
 
 def draw(rows: int, classes: int, seed: int, power: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
@@ -33,9 +33,3 @@ def test_the_given_label_wins_ties() -> None:
     found = measure(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0, 1]))
     assert found.predicted.tolist() == [0, 1]
     assert not found.disagrees.any()
-
-
-def test_ranks_count_from_the_worst_of_each_class() -> None:
-    gap = np.array([0.3, 1.0, 0.2, 0.9, 1.0])
-    assert rank_in_class(gap, np.array([0, 0, 1, 1, 0])).tolist() == [3, 1, 2, 1, 2]
-    assert worst_first(gap).tolist() == [1, 4, 3, 0, 2]

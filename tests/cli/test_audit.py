@@ -113,14 +113,6 @@ def test_json(command, trained, table) -> None:
     assert found["cleaned"] is None
 
 
-def test_options_reach_the_runs(command, table) -> None:
-    options = ("--epochs", "3", "--network", "mlp", "--quiet", "--json", "--label", "kind", "--threads", "1")
-    chosen = ("--beta", "1, 2", "--seed", "4,5")
-    runs = json.loads(command("audit", table, *options, *chosen).out)["runs"]
-    assert sorted((run["beta"], run["seed"]) for run in runs) == [(1, 4), (1, 5), (2, 4), (2, 5)]
-    assert {(run["epochs"], run["network"]) for run in runs} == {(3, "mlp")}
-
-
 def test_typed_settings_are_those_of_the_plan() -> None:
     typed = {"epochs": "7", "batch_size": "9", "learning_rate": "0.5", "network": "mlp", "seed": "3"}
     changed = replace(FAST, epochs=7, batch_size=9, learning_rate=0.5, network="mlp", seeds=(3,))
@@ -260,17 +252,6 @@ def test_rows_without_a_label_stay(command) -> None:
     assert pd.read_csv("cleaned.csv")["kind"].isna().sum() == 3
 
 
-@pytest.mark.parametrize(
-    ("rule", "flagged"),
-    [(("--budget", "5"), 5), (("--expect-noise", "0.1"), 24), (("--min-quality", "1"), 240)],
-)
-def test_you_can_set_how_many_labels_are_flagged(command, trained, table, rule, flagged) -> None:
-    answer = command("audit", table, "--label", "kind", *rule, *QUICK)
-    assert answer.code == 0
-    assert " ".join(rule) in answer.out
-    assert pd.read_csv("audit-animals/label_issues.csv")["is_label_issue"].sum() == flagged
-
-
 def test_noise_is_added_as_in_training(command) -> None:
     options = ("--noise", "uniform:0.3", "--seed", "2", "--json", *QUICK, "--epochs", "3")
     answer = command("audit", "digits", *options)
@@ -282,13 +263,6 @@ def test_noise_is_added_as_in_training(command) -> None:
     known = json.loads(answer.out)["known"]
     assert known["wrong"] == int((noisy != clean.labels).sum())
     assert known["gap_auc"] > 0.9
-
-
-def test_a_column_of_clean_labels_measures_the_audit(command, trained, table) -> None:
-    animals().assign(truth=right_names()).to_csv("known.csv", index=False)
-    options = ("--label", "kind", "--clean-label", "truth", "--json")
-    found = json.loads(command("audit", "known.csv", *options, *QUICK).out)
-    assert found["known"] == {"wrong": 12, "found": 12, "gap_auc": 1.0}
 
 
 def test_most_wrong_labels_of_a_messy_table_are_found(command) -> None:
@@ -320,22 +294,6 @@ def test_an_audit_that_learned_nothing_warns_and_writes_no_copy(command, tmp_pat
     insisted = json.loads(command(*audit, "--budget", "20").out)
     assert (insisted["flagged"], insisted["wrong_labels"]) == (20, None)
     assert len(np.load("copy.npz")["labels"]) == 180
-
-
-def test_a_config_file(command, trained, table) -> None:
-    options = 'label = "kind"\nbudget = 7\njson = true\nquiet = true\n'
-    Path("audit.toml").write_text(f'data = "{table}"\n{options}')
-    assert json.loads(command("audit", "--config", "audit.toml").out)["flagged"] == 7
-
-
-def test_an_older_audit_is_replaced_only_with_overwrite(command, trained, table) -> None:
-    audit = ("audit", table, "--label", "kind", *QUICK)
-    assert command(*audit, "--budget", "1").code == 0
-    before = contents(Path("audit-animals"))
-    assert command(*audit, "--budget", "2").code == 2
-    assert contents(Path("audit-animals")) == before
-    assert command(*audit, "--budget", "2", "--overwrite").code == 0
-    assert contents(Path("audit-animals")) != before
 
 
 def test_a_failed_run_is_reported_and_the_exit_code_is_1(command, fitted, table, monkeypatch) -> None:

@@ -1,24 +1,16 @@
 """noiselimit demo, and what it promises."""
 
 import json
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 
-from noiselimit.cli.demo import run_demo
-
 PUBLISHED = Path(__file__).parents[2] / "results" / "demo.json"
 
 
-@pytest.fixture
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noiselimit.cli.demo.run_demo", partial(run_demo, epochs=1))
-
-
-@pytest.mark.usefixtures("_short")
-def test_table_summary_and_report(command):
+def test_table_summary_and_report(command, monkeypatch):
+    monkeypatch.setattr("noiselimit.cli.demo.EPOCHS", 1)
     answer = command("demo", "--quiet", "--out", "there", "--seed", "1,2")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines()[-1].endswith("there/report.html")
@@ -32,9 +24,8 @@ def test_table_summary_and_report(command):
 
 
 @pytest.mark.slow
-def test_limit_learns_where_cross_entropy_memorises(tmp_path: Path) -> None:
-    run_demo(tmp_path / "demo", seeds=(0, 1, 2))
-    lines = json.loads((tmp_path / "demo" / "summary.json").read_text())
+def test_limit_learns_where_cross_entropy_memorises(command):
+    lines = json.loads(command("demo", "--seed", "0,1,2", "--json", "--quiet").out)
     assert len(lines) == 3 * (1 + 2 * 3)  # cross-entropy has no β
     chosen = [line for line in lines if line["chosen"]]
     baseline = [line for line in lines if line["method"] == "ce"]

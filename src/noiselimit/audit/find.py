@@ -5,14 +5,19 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from noiselimit.audit.issues import FlagRule, audit_probabilities, describe_missing
+from noiselimit.audit.issues import FlagRule, GivenLabels, audit_probabilities, describe_missing
 from noiselimit.audit.plan import AuditPlan
-from noiselimit.audit.validation import prepare_data
-from noiselimit.data.examples import DataSet, Examples
+from noiselimit.data.arrays import label_array
+from noiselimit.data.catalogue import as_data_set
+from noiselimit.data.examples import DataSet, Examples, fill_labels, make_examples, without_labels
+from noiselimit.data.leakage import by_drop, column_notes
 from noiselimit.data.memory import from_memory
+from noiselimit.data.table_file import class_numbers, frame_data_set, is_table
 from noiselimit.errors import InputError, Notice
+from noiselimit.features.texts import TextFeatures
 
 
 def find_label_issues(
@@ -124,8 +129,39 @@ def _plan(plan: AuditPlan | None, fast: bool, seed: Any) -> AuditPlan:
     if plan is not None and fast:
         raise InputError("plan and fast both set what to train: give one of them.")
     plan = plan or AuditPlan(fast=fast)
-    if seed is None:
-        return plan
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed is {seed!r}: give a whole number ≥ 0.")
-    return dataclasses.replace(plan, seeds=(int(seed),))
+    return plan if seed is None else dataclasses.replace(plan, seeds=(seed,))
+
+
+def prepare_data(inputs: Any, labels: Any, features: str = "auto") -> tuple[DataSet, GivenLabels]:
+    """Turn X and y into a data set; y is None if the inputs bring their own labels."""
+    if labels is None:
+        data = as_data_set(inputs)
+        return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
+    if isinstance(labels, pd.Series):
+        column = labels.rename("y").reset_index(drop=True)
+    else:
+        column = pd.Series(label_array(labels, "y"), name="y")
+    if is_table(inputs):
+        data = frame_data_set(
+            inputs, column, source="X and y", keep_unlabelled=True, text=TextFeatures(features)
+        )
+        assert data.table is not None
+        columns = data.table.without_kept(inputs)
+        notes = column_notes(columns, data.examples.labels, "X", by_drop)
+        data = dataclasses.replace(data, notes=(*data.notes, *notes))
+    else:
+        filled, missing = fill_labels(column, "y")
+        names, numbers = class_numbers(pd.Series(filled, name="y"), "X and y")
+        examples = make_examples(inputs, numbers, class_names=names, source="X")
+        data = DataSet("X", without_labels(examples, missing))
+    return data, GivenLabels(data.examples.labels, _original_names(data.examples.class_names, column))
+
+
+def _original_names(names: tuple[str, ...], labels: "pd.Series[Any]") -> npt.NDArray[Any]:
+    """[C] class names with the type that they have among the labels: bool, int or str."""
+    kind = pd.api.types.infer_dtype(labels, skipna=True)
+    if kind == "boolean":
+        return np.array([name == "True" for name in names])
+    if kind in ("string", "categorical") or not all(name.removeprefix("-").isdecimal() for name in names):
+        return np.array(names, object)
+    return np.array([int(name) for name in names])

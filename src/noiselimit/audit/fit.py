@@ -11,11 +11,10 @@ import numpy as np
 
 from noiselimit.audit.calibration import Probabilities, average_runs, drop_averages
 from noiselimit.audit.diagnostics import check_learning, count_settings, held_out_agreement, select_runs
-from noiselimit.audit.issues import AUTOMATIC, Audit, FlagRule, audit_labels
+from noiselimit.audit.issues import AUTOMATIC, Audit, FlagRule, GivenLabels, audit_labels
 from noiselimit.audit.noise_rate import Agreement
 from noiselimit.audit.plan import DEFAULT, AuditPlan
 from noiselimit.audit.quality import Labels
-from noiselimit.audit.validation import GivenLabels
 from noiselimit.data.examples import DataSet, is_labelled, take_examples
 from noiselimit.engine.backend import find_device
 from noiselimit.engine.preparation import split_examples

@@ -1,10 +1,7 @@
 """Cleaned copies of the data: flagged rows dropped or relabelled. The source is never changed."""
 
-import csv
-import os
-import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +11,9 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
-from noiselimit.audit.folder import to_class_names
 from noiselimit.audit.issues import Audit
 from noiselimit.audit.quality import Flags, Labels
+from noiselimit.audit.report import to_class_names
 from noiselimit.data.examples import DataSet
 from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS
 from noiselimit.data.table_file import separator
@@ -28,17 +25,6 @@ NOT_PER_EXAMPLE = frozenset({"class_names", "test_clean_labels", *TEST_INPUTS, *
 """Arrays of an .npz file that have no row per example, even if their length happens to match."""
 
 
-@dataclass(frozen=True)
-class Cleaned:
-    """What became of the rows."""
-
-    rows: int
-    """Rows in the copy."""
-    dropped: int
-    relabelled: int
-    """Flagged rows that got another label."""
-
-
 def write_cleaned(
     source: Path,
     target: Path,
@@ -48,11 +34,12 @@ def write_cleaned(
     data: DataSet,
     label: str | None = None,
     overwrite: bool = False,
-) -> Cleaned:
+) -> dict[str, int]:
     """Write a copy of `source`, which `data` were read from; drop or relabel flagged rows.
 
     Columns, their order, cell texts and types stay as they are. For a folder of class folders, the copy is a
-    CSV of paths and labels. `label` names the column of labels in a table.
+    CSV of paths and labels. `label` names the column of labels in a table. Returns how many rows are in the
+    copy, were dropped and got another label.
     """
     check_cleaned_target(source, target, overwrite=overwrite)
     if audit.flags_withheld:
@@ -67,7 +54,7 @@ def write_cleaned(
         else:
             WRITERS[source.suffix.lower()](source, temporary, fixes, label or "label")
     kept = int(fixes.kept.sum())
-    return Cleaned(kept, len(fixes.kept) - kept, int(fixes.changed.sum()))
+    return {"rows": kept, "dropped": len(fixes.kept) - kept, "relabelled": int(fixes.changed.sum())}
 
 
 def check_cleaned_target(source: Path, target: Path, *, overwrite: bool = False) -> None:
@@ -79,10 +66,8 @@ def check_cleaned_target(source: Path, target: Path, *, overwrite: bool = False)
         raise InputError(f"{source}: only {', '.join(WRITERS)} files and class folders can be copied.")
     if target.suffix.lower() != ending:
         raise InputError(f"{target}: a cleaned copy of {source} must end in {ending}; rename it.")
-    if target.exists() and os.path.samefile(source, target):
-        raise InputError(f"{target}: this is the source, which is never changed; name another file.")
-    if source.is_dir() and target.resolve().is_relative_to(source.resolve()):
-        raise InputError(f"{target}: this is inside the source, which is never changed; name another place.")
+    if (target.exists() and target.samefile(source)) or target.resolve().is_relative_to(source.resolve()):
+        raise InputError(f"{target}: the source is never changed; name a file outside of it.")
     if target.exists() and not overwrite:
         raise InputError(f"{target}: this file exists; name another one or use --overwrite.")
 
@@ -104,27 +89,24 @@ class Fixes:
     def from_table(cls, table: pd.DataFrame, fix: Fix) -> "Fixes":
         """From the table of an audit."""
         flagged = table["is_label_issue"].to_numpy(bool)
-        codes, _ = pd.factorize(pd.concat([table["given_label"], table["predicted_label"]]))
-        given, predicted = codes[: len(table)], codes[len(table) :]
-        if fix == "drop":
-            return cls(~flagged, np.zeros(len(table), bool), given, given)
-        changed = flagged & (given != predicted)
-        return cls(np.ones(len(table), bool), changed, given, np.where(changed, predicted, given))
+        given, predicted = (
+            table[name].fillna(-1).to_numpy(np.int64) for name in ("given_label", "predicted_label")
+        )
+        kept, changed = ~flagged | (fix == "relabel"), flagged & (given != predicted) & (fix == "relabel")
+        return cls(kept, changed, given, np.where(changed, predicted, given))
 
     def label_rows(self, labels: Any, source: Path) -> Labels:
         """[n]: the row of the source whose label each row gets; its own unless it is relabelled.
 
         A class may be spelled in several ways, for example with spaces around it. The commonest one is used.
         """
-        changed_since = f"{source}: this is not the file that was audited (%s); audit it again."
-        if len(labels) != len(self.kept):
-            raise InputError(changed_since % f"{len(labels)} rows, not {len(self.kept)}")
         spellings, _ = pd.factorize(labels)
-        frame = pd.DataFrame({"label": self.given, "spelling": spellings, "row": np.arange(len(labels))})
-        groups = frame.groupby(["label", "spelling"], sort=False)["row"].agg(["size", "first"]).reset_index()
-        several = groups["spelling"].duplicated()
-        if several.any():
-            raise InputError(changed_since % f"other label in row {groups.loc[several, 'first'].iloc[0]}")
+        if len(labels) == len(self.given):
+            frame = pd.DataFrame({"label": self.given, "spelling": spellings, "row": np.arange(len(labels))})
+            groups = frame.groupby(["label", "spelling"], sort=False)["row"].agg(["size", "first"])
+            groups = groups.reset_index()
+        if len(labels) != len(self.given) or groups["spelling"].duplicated().any():
+            raise InputError(f"{source}: this is not the file that was audited; audit it again.")
         common = groups.sort_values("size", ascending=False, kind="stable").drop_duplicates("label")
         rows = common.set_index("label")["first"].reindex(self.wanted).fillna(-1).to_numpy(np.int64)
         if (rows[self.changed] < 0).any():
@@ -134,34 +116,17 @@ class Fixes:
 
 def _clean_csv(source: Path, target: Path, fixes: Fixes, label: str) -> None:
     mark = separator(source)
-    header = next(_csv_rows(source, mark), [])
-    if header.count(label) != 1:
-        raise _no_label(source, label)
-    place = header.index(label)
-    labels = [row[place] if place < len(row) else "" for row in _csv_rows(source, mark)][1:]
-    rows = fixes.label_rows(np.array(labels, object), source)
-    with target.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=mark, lineterminator="\n")
-        writer.writerow(header)
-        for number, row in enumerate(_csv_rows(source, mark), start=-1):
-            if number >= 0 and fixes.kept[number]:
-                if fixes.changed[number]:
-                    row[place] = labels[rows[number]]
-                writer.writerow(row)
-
-
-def _csv_rows(source: Path, mark: str) -> Iterator[list[str]]:
-    """The header and every row; empty lines are skipped."""
-    csv.field_size_limit(sys.maxsize)
-    with source.open(encoding="utf-8-sig", newline="") as file:
-        yield from filter(None, csv.reader(file, delimiter=mark))
+    cells = pd.read_csv(source, sep=mark, header=None, dtype=str, na_filter=False, encoding="utf-8-sig")
+    header, cells = cells[:1], cells[1:].reset_index(drop=True)
+    place = header.iloc[0].tolist().index(label)
+    cells[place] = cells[place].to_numpy()[fixes.label_rows(cells[place], source)]
+    cleaned = pd.concat([header, cells[fixes.kept]])
+    cleaned.to_csv(target, sep=mark, index=False, header=False, lineterminator="\n")
 
 
 def _clean_parquet(source: Path, target: Path, fixes: Fixes, label: str) -> None:
     table = pyarrow.parquet.read_table(source)
     place = table.schema.get_field_index(label)
-    if place < 0:
-        raise _no_label(source, label)
     column = table.column(place).unify_dictionaries()
     rows = fixes.label_rows(column.to_pandas(), source)
     table = table.set_column(place, table.schema.field(place), column.take(pyarrow.array(rows)))
@@ -171,9 +136,7 @@ def _clean_parquet(source: Path, target: Path, fixes: Fixes, label: str) -> None
 def _clean_npz(source: Path, target: Path, fixes: Fixes, label: str) -> None:
     with np.load(source, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
-    labels = next((name for name in LABELS if name in arrays), None)
-    if labels is None:
-        raise InputError(f"{source}: there is no array '{LABELS[0]}' (or '{LABELS[-1]}'); add it.")
+    labels = next(name for name in LABELS if name in arrays)
     arrays[labels] = arrays[labels][fixes.label_rows(arrays[labels], source)]
     for name, array in arrays.items():
         if name not in NOT_PER_EXAMPLE and array.ndim and len(array) == len(fixes.kept):
@@ -182,10 +145,6 @@ def _clean_npz(source: Path, target: Path, fixes: Fixes, label: str) -> None:
         compressed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())
     with target.open("wb") as out:
         (np.savez_compressed if compressed else np.savez)(out, **arrays)
-
-
-def _no_label(source: Path, label: str) -> InputError:
-    return InputError(f"{source}: there is no column '{label}'; name the column of labels with --label.")
 
 
 WRITERS: dict[str, Callable[[Path, Path, Fixes, str], None]] = {

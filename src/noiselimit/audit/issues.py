@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.audit.noise_rate import (
@@ -22,16 +23,16 @@ from noiselimit.audit.quality import (
     Labels,
     Probabilities,
     Quality,
+    chunks,
     measure,
-    rank_in_class,
-    worst_first,
 )
-from noiselimit.audit.validation import GivenLabels, check_labels, check_probabilities
-from noiselimit.data.examples import DataSet
+from noiselimit.data.arrays import as_array, encode_labels, read_labels
+from noiselimit.data.examples import MISSING_LABEL, DataSet, fill_labels
 from noiselimit.errors import InputError, number
 from noiselimit.report.content import percent
 from noiselimit.runs.result import roc_auc
 
+TOLERANCE = 1e-3  # of a row sum: enough for four decimals or half precision
 MIN_LABELS = 50
 """With fewer labels, low agreement may be chance."""
 ROWS_NAMED = 10
@@ -106,6 +107,25 @@ class Audit:
         return int(self.table["is_label_issue"].sum())
 
 
+@dataclass(frozen=True, eq=False)
+class GivenLabels:
+    """Labels as class numbers, with the user's own names for the classes."""
+
+    labels: Labels
+    """[n]; −1 if missing."""
+    names: npt.NDArray[Any] | None
+    """[C]; None if the labels are the class numbers themselves."""
+
+    @property
+    def missing(self) -> Flags:
+        """[n]"""
+        return np.asarray(self.labels < 0)
+
+    def to_names(self, labels: Labels) -> npt.NDArray[Any]:
+        """Convert class numbers to the user's labels."""
+        return labels if self.names is None else np.asarray(self.names[labels])
+
+
 def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule = AUTOMATIC) -> Audit:
     """Audit labels [n] with class probabilities [n, C], both as a user passes them."""
     probabilities = check_probabilities(pred_probs)
@@ -150,6 +170,63 @@ def audit_labels(
     return Audit(table, noise_rate, threshold, rest.astype(np.int64), rule, warning, note)
 
 
+def check_probabilities(values: Any) -> Probabilities:
+    """Return pred_probs as floats [n, C ≥ 2] whose rows sum to 1; floats are not copied."""
+    found = as_array(values, "pred_probs", "probabilities")
+    if found.ndim != 2 or not len(found) or found.shape[1] < 2 or found.dtype.kind not in "biuf":
+        raise InputError(
+            f"pred_probs have shape {list(found.shape)} and type {found.dtype}: give numbers, one row per "
+            "example and one column per class, at least two."
+        )
+    probabilities = found if found.dtype.kind == "f" else found.astype(np.float32)
+    for part in chunks(*probabilities.shape):
+        values = np.asarray(probabilities[part])
+        sums = values.sum(1, dtype=np.float64)
+        valid = (values.min(1) >= -TOLERANCE) & (np.abs(sums - 1) <= TOLERANCE)  # false for NaN
+        if not valid.all():
+            row = part.start + int(np.argmin(valid))
+            raise InputError(
+                f"row {row} of pred_probs holds NaN or a negative number, or does not sum to 1: give "
+                "probabilities."
+            )
+    return probabilities
+
+
+def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
+    """Return labels [rows] as numbers of the columns of pred_probs.
+
+    Labels are column numbers, or strings whose sorted names are the columns, or a categorical whose
+    categories are the columns. None, NaN and blank strings are missing labels.
+    """
+    array = values.array if isinstance(values, pd.Series | pd.Index) else values
+    names: npt.NDArray[Any] | None = None
+    if isinstance(array, pd.Categorical) and len(array.categories) == classes:
+        labels = np.asarray(array.codes, np.int64)
+        names = array.categories.to_numpy()
+        if names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all()):
+            names = None
+    else:
+        filled, missing = fill_labels(values, "labels")
+        known = read_labels(filled, "labels")
+        columns = [str(column) for column in range(classes)]
+        if known.dtype.kind == "U":
+            names = np.unique(known)
+            columns = names.tolist()
+        if len(columns) != classes:
+            raise InputError(
+                f"labels have {len(columns)} different names but pred_probs have {classes} columns: give "
+                "column numbers as labels, or one column for every name in sorted order."
+            )
+        labels = np.where(missing, MISSING_LABEL, encode_labels(known, columns, "labels"))
+    if len(labels) != rows:
+        raise InputError(
+            f"there are {len(labels)} labels but {rows} rows of pred_probs: give one label per row."
+        )
+    if len(np.unique(labels[labels >= 0])) < 2:
+        raise InputError("all labels are missing or of one class: give labels of at least two classes.")
+    return GivenLabels(labels, names)
+
+
 def _disagreement_note(given: GivenLabels, probabilities: Probabilities) -> str | None:
     """A note if probabilities and labels agree no more than by chance, as with columns in wrong order."""
     labelled = ~given.missing
@@ -175,7 +252,7 @@ def _flag(quality: Quality, noise_rate: NoiseRate, rule: FlagRule) -> tuple[Flag
     else:
         threshold = gap_threshold(noise_rate, quality)
         return (quality.gap >= threshold) & quality.disagrees, threshold
-    worst = worst_first(quality.gap)[:count]
+    worst = np.argsort(-quality.gap, kind="stable")[:count]  # ties stay in data order
     flags = np.zeros(len(quality), bool)
     flags[worst] = True
     return flags, float(quality.gap[worst].min()) if count else NO_THRESHOLD
@@ -190,9 +267,10 @@ def _make_table(given: GivenLabels, quality: Quality, flags: Flags, labelled: Fl
         "predicted_label": given.to_names(quality.predicted),
         "gap": quality.gap,
         "suggested_probability": quality.probability,
-        "rank_in_class": rank_in_class(quality.gap, quality.given),
     }
     table = pd.DataFrame(columns)
+    ranks = table["gap"].groupby(quality.given).rank(method="first", ascending=False)
+    table["rank_in_class"] = ranks.astype(np.int64)
     if not labelled.all():
         integers = ["rank_in_class"] + (["given_label", "predicted_label"] if given.names is None else [])
         table = table.astype(dict.fromkeys(integers, "Int64"))
@@ -203,27 +281,18 @@ def _make_table(given: GivenLabels, quality: Quality, flags: Flags, labelled: Fl
     return table
 
 
-@dataclass(frozen=True)
-class GroundTruth:
-    """The audit compared with known clean labels."""
-
-    wrong: int
-    """Number of wrong labels."""
-    found: int
-    """Number of wrong labels that are flagged."""
-    gap_auc: float | None
-    """ROC AUC of the gap; None if all labels are wrong or none is."""
-
-
-def compare_with_clean_labels(audit: Audit, data: DataSet) -> GroundTruth | None:
-    """Compare the audit with the clean labels; None if they are unknown."""
-    wrong = data.examples.wrong
-    if wrong is None:
+def compare_with_clean_labels(audit: Audit, data: DataSet) -> dict[str, Any] | None:
+    """Number of wrong labels, of those found, and ROC AUC of the gap; None if clean labels are unknown."""
+    if data.examples.wrong is None:
         return None
-    wrong = np.delete(wrong, audit.missing)
+    wrong = np.delete(data.examples.wrong, audit.missing)
     flagged = np.delete(audit.table["is_label_issue"].to_numpy(bool), audit.missing)
     gaps = np.delete(audit.table["gap"].to_numpy(np.float64), audit.missing)
-    return GroundTruth(int(wrong.sum()), int((wrong & flagged).sum()), roc_auc(gaps, wrong))
+    return {
+        "wrong": int(wrong.sum()),
+        "found": int((wrong & flagged).sum()),
+        "gap_auc": roc_auc(gaps, wrong),
+    }
 
 
 def describe_noise_rate(noise_rate: NoiseRate) -> str:
@@ -249,10 +318,11 @@ def describe_audit(audit: Audit, data: DataSet) -> list[str]:
     sentences = [f"{count} flagged{why}{threshold}.", audit.note, describe_missing(audit.missing.tolist())]
     truth = compare_with_clean_labels(audit, data)
     if truth is not None:
-        auc = "" if truth.gap_auc is None else f"; AUROC of the gap {truth.gap_auc:.4f}"
+        found, auc = truth["found"], truth["gap_auc"]
         sentences.append(
-            f"According to the clean labels, {truth.wrong:,} labels are wrong; of the flagged ones "
-            f"{truth.found:,} are wrong and {flagged - truth.found:,} right{auc}."
+            f"According to the clean labels, {truth['wrong']:,} labels are wrong; of the flagged ones "
+            f"{found:,} are wrong and {flagged - found:,} right"
+            + ("." if auc is None else f"; AUROC of the gap {auc:.4f}.")
         )
     return [sentence for sentence in sentences if sentence]
 

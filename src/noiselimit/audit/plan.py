@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from noiselimit.fields import option
@@ -43,35 +43,29 @@ def auto_epochs(examples: int, batch_size: int) -> int:
     return min(max(MAX_STEPS // steps, MIN_EPOCHS), USUAL_EPOCHS)
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What to train by default. Accuracy on noisy validation labels decides which candidates count."""
-
-    candidates: tuple[tuple[str, float], ...]
-    """Methods and their β."""
-    share_of_epochs: float = 1.0
-    """Share of the default number of epochs to train."""
-
+Recipe = tuple[tuple[tuple[str, float], ...], float]
+"""What to train by default: methods and their β, of which accuracy on noisy validation labels decides which
+count, and the share of the default number of epochs."""
 
 # LIMIT-L memorises least of all methods, but learns slowly at first. Started from a CE run, it is nearly as
 # good on easy pictures and far better where LIMIT-L hardly learns.
 LIMIT_L, STARTED_L = ("limit-l", 3.0), ("limit-l+init", 3.0)
 STARTED_G = ("limit-g+init", 1.0)
 SIMPLE_NETWORKS = ("linear", "mlp", "mnist-cnn")
-RECIPES = {
+RECIPES: dict[str, Recipe] = {
     # Features and small pictures: LIMIT-L learned from scratch on all data tried, from 2 to 300 classes.
-    "simple": Recipe((LIMIT_L, ("limit-l", 10.0))),
+    "simple": ((LIMIT_L, ("limit-l", 10.0)), 1.0),
     # ResNets for hard pictures, on which LIMIT-L does not learn from scratch in a few epochs and a larger β
     # slows learning. Both share one CE run. See results/detection-cifar10n.json.
-    "resnet": Recipe((STARTED_G, ("limit-l+init", 1.0)), 0.8),
+    "resnet": ((STARTED_G, ("limit-l+init", 1.0)), 0.8),
     # Other pictures and users' own networks: validation decides. Fewer epochs make up for the CE run.
-    "other": Recipe((LIMIT_L, STARTED_L), 2 / 3),
+    "other": ((LIMIT_L, STARTED_L), 2 / 3),
 }
-FAST_RECIPES = {
+FAST_RECIPES: dict[str, Recipe] = {
     # One candidate each, chosen because it always learns; less than half the time of five-fold training.
-    "simple": Recipe((LIMIT_L,), 2 / 3),
-    "resnet": Recipe((STARTED_G,), 0.55),
-    "other": Recipe((STARTED_L,), 0.6),
+    "simple": ((LIMIT_L,), 2 / 3),
+    "resnet": ((STARTED_G,), 0.55),
+    "other": ((STARTED_L,), 0.6),
 }
 
 
@@ -115,12 +109,12 @@ class AuditPlan:
         of the epochs.
         """
         settings = self.settings(data)
-        recipe = self._recipe(settings.get("network", "auto"), data)
+        candidates, share = self._recipe(settings.get("network", "auto"), data)
         epochs = settings["epochs"]
         if self.epochs is None:
             steps = -(-self._training_examples(data) // settings["batch_size"])
             # A small data set needs all its steps to be learned, and takes no time.
-            epochs = min(epochs, max(math.ceil(epochs * recipe.share_of_epochs), -(-MIN_STEPS // steps)))
+            epochs = min(epochs, max(math.ceil(epochs * share), -(-MIN_STEPS // steps)))
         fixed = {
             **settings,
             "seed": list(self.seeds),
@@ -128,9 +122,7 @@ class AuditPlan:
             "patience": epochs,
             "test_share": 0.0,
         }
-        return [
-            spec for method, beta in recipe.candidates for spec in grid(method=method, beta=beta, **fixed)
-        ]
+        return [spec for method, beta in candidates for spec in grid(method=method, beta=beta, **fixed)]
 
     def settings(self, data: DataSet) -> dict[str, Any]:
         """The plan's settings, else the data's defaults, else what suits the number of examples."""
@@ -157,8 +149,8 @@ class AuditPlan:
         recipe = (FAST_RECIPES if self.fast else RECIPES)["resnet" if network.startswith("resnet-") else kind]
         if self.betas is None:
             return recipe
-        method, _ = recipe.candidates[0]
-        return replace(recipe, candidates=tuple((method, beta) for beta in self.betas))
+        ((method, _), *_), share = recipe
+        return tuple((method, beta) for beta in self.betas), share
 
 
 DEFAULT = AuditPlan()

@@ -88,17 +88,3 @@ def _measure_chunk(s: Floats, given: Labels) -> tuple[Labels, Floats, Floats, Fl
     predicted = np.where(doubt > 0, rival, given)
     lead = np.where(doubt > 0, best - np.maximum(own, third), own - best)
     return predicted, np.maximum(best, own), gap, doubt, lead, own
-
-
-def worst_first(gap: Floats) -> Labels:
-    """Row numbers [n] sorted by decreasing gap; ties stay in data order."""
-    return np.argsort(-gap, kind="stable").astype(np.int64)
-
-
-def rank_in_class(gap: Floats, given: Labels) -> Labels:
-    """[n]: 1 for the largest gap among the examples with the same given label, 2 for the next, and so on."""
-    order = np.lexsort((-gap, given))  # stable: ties stay in data order
-    starts = np.searchsorted(given[order], given[order], side="left")
-    ranks = np.empty(len(given), np.int64)
-    ranks[order] = np.arange(len(given)) - starts + 1
-    return ranks

@@ -1,23 +1,19 @@
 """The output of an audit: summary for the terminal and JSON, files, and the contents of the HTML page."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 
 from noiselimit.audit.fit import AuditFit
-from noiselimit.audit.folder import (
-    CSV,
-    PARQUET,
-    PRED_PROBS,
-    REPORT,
-    audit_folder,
-    copy_runs,
-    to_class_names,
-    write_audit_files,
-)
 from noiselimit.audit.issues import (
     EXPLANATION,
     NO_ESTIMATE,
@@ -26,15 +22,19 @@ from noiselimit.audit.issues import (
     describe_audit,
     describe_noise_rate,
 )
-from noiselimit.audit.quality import MAX_GAP
-from noiselimit.data.columns import Categorical, Date, Identifier, Text
+from noiselimit.audit.quality import MAX_GAP, Probabilities, chunks
+from noiselimit.data.columns import Categorical, Date, Numeric, Text
 from noiselimit.data.examples import DataSet
+from noiselimit.errors import InputError
+from noiselimit.files import atomic_folder, restore_folder
 from noiselimit.report.charts import MAX_CLASSES
 from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, run_name
 from noiselimit.report.html import write_report
 from noiselimit.report.runs import make_suspects, run_facts, run_lines
+from noiselimit.runs.folder import AVERAGED, RUNS
 from noiselimit.runs.run import Run
 
+PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
 GALLERIES = 12
 PICTURES_PER_GALLERY, ROWS_PER_GALLERY = 8, 5  # one line of a wide page
 LINES_OF_WORST = 2
@@ -68,7 +68,7 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
         "missing_labels": audit.missing.tolist(),
         "warning": audit.warning,
         "note": audit.note,
-        "known": None if truth is None else vars(truth),
+        "known": truth,
         "runs": [
             {
                 "method": run.spec.method,
@@ -100,14 +100,64 @@ def summary_sentences(audit: Audit, data: DataSet) -> list[str]:
 def save_audit(
     folder: Path, audit: Audit, fit: AuditFit, data: DataSet, *, overwrite: bool
 ) -> dict[str, str]:
-    """Write tables, probabilities, the runs that count and the HTML page into one folder; return paths."""
+    """Write tables, probabilities, the runs that count and the HTML page into one folder; return paths.
+
+    The folder appears once it is complete, and replaces an older audit.
+    """
     report = make_audit_report(audit, data, fit.runs, fit.counted)
-    with audit_folder(folder, overwrite=overwrite) as temporary:
+    check_audit_folder(folder, overwrite=overwrite)
+    with atomic_folder(folder.resolve(), replace=overwrite) as temporary:
         write_audit_files(temporary, audit, fit.pred_probs, data)
-        copy_runs(temporary, [run for run, counts in zip(fit.runs, fit.counted, strict=True) if counts])
+        for run, counts in zip(fit.runs, fit.counted, strict=True):
+            if counts and run.path is not None:  # without the probabilities that the audit has averaged
+                shutil.copytree(run.path, temporary / RUNS / run.path.name, ignore=lambda *_: [AVERAGED])
         write_report(temporary / REPORT, report)
     files = {"label_issues": PARQUET, "label_issues_csv": CSV, "pred_probs": PRED_PROBS, "report": REPORT}
     return {name: str(folder / file) for name, file in files.items()}
+
+
+def write_audit_files(folder: Path, audit: Audit, pred_probs: Probabilities, data: DataSet) -> None:
+    """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C] into an existing folder."""
+    frame, examples = audit.table.copy(), data.examples
+    for column in ("given_label", "predicted_label"):  # categories, whose numbers are columns of pred_probs
+        codes = frame[column].fillna(-1).to_numpy(np.int64)
+        frame[column] = pd.Categorical.from_codes(codes, pd.Index(examples.class_names))
+    if examples.names is not None:
+        frame["path"] = list(examples.names)
+    frame = frame.assign(**examples.kept)
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    pyarrow.parquet.write_table(table, folder / PARQUET)
+    pyarrow.csv.write_csv(table, folder / CSV)
+    _write_probabilities(folder / PRED_PROBS, pred_probs)
+
+
+def _write_probabilities(path: Path, probabilities: Probabilities) -> None:
+    """Write float32 rows that sum to 1, chunk by chunk."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": probabilities.shape}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in chunks(*probabilities.shape):
+            values = np.clip(np.asarray(probabilities[part], np.float64), 0.0, 1.0)
+            file.write((values / values.sum(1, keepdims=True)).astype("<f4").tobytes())
+
+
+def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
+    """Reject a folder that an audit may not write; call it before training."""
+    restore_folder(folder.resolve())
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder}: this is a file; name a folder for the audit.")
+    ours = {PARQUET, CSV, PRED_PROBS, REPORT, RUNS}
+    others = sorted(
+        entry.name
+        for entry in folder.iterdir()
+        if entry.name not in ours or entry.is_dir() != (entry.name == RUNS)
+    )
+    if others:  # --out . must not delete the user's files
+        raise InputError(f"{folder} is not an audit's folder, because it holds {others[0]}: name another.")
+    if not overwrite:
+        raise InputError(f"{folder}: this folder exists; name another one or use --overwrite.")
 
 
 def training_part(data: DataSet) -> DataSet:
@@ -125,18 +175,23 @@ def training_part(data: DataSet) -> DataSet:
     return replace(data, test=None, validation=None, notes=(*kept, note))
 
 
+def to_class_names(labels: "pd.Series[Any]", class_names: Sequence[str]) -> npt.NDArray[Any]:
+    """Names [n] of class numbers; None if missing."""
+    names = np.array([*class_names, None], object)
+    return np.asarray(names[labels.fillna(-1).to_numpy(np.int64)])
+
+
 def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
     """The labels of lowest quality, worst first, flagged or not."""
     rows = audit.table.nsmallest(WORST, "label_quality")
     names, classes = data.examples.names, data.examples.class_names
-    columns = {"row": rows["row"].tolist()}
+    worst = rows[["row"]].copy()
     if names is not None:
-        columns["path"] = [names[row] for row in columns["row"]]
-    columns["given_label"] = to_class_names(rows["given_label"], classes).tolist()
-    columns["suggested_label"] = to_class_names(rows["predicted_label"], classes).tolist()
-    for name in ("label_quality", "suggested_probability", "is_label_issue"):
-        columns[name] = rows[name].tolist()
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        worst["path"] = [names[row] for row in rows["row"]]
+    worst["given_label"] = to_class_names(rows["given_label"], classes)
+    worst["suggested_label"] = to_class_names(rows["predicted_label"], classes)
+    worst = worst.join(rows[["label_quality", "suggested_probability", "is_label_issue"]])
+    return [{str(name): value for name, value in row.items()} for row in worst.to_dict("records")]
 
 
 def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[str, Any]]:
@@ -175,7 +230,6 @@ def make_audit_report(
         gaps={"not flagged": gaps[~flagged & ~np.isnan(gaps)], "flagged": gaps[flagged]},
         threshold=audit.threshold,
         runs=lines,
-        best_epochs=False,  # probabilities are means over epochs
         clean_test=bool(runs) and all(run.metrics["wrong_labels"] is not None for run in runs),
         wrong_share=(audit.noise_rate.rate or None) if reliable else None,
         facts=_facts(audit, data, runs, lines),
@@ -244,21 +298,15 @@ def describe_inputs(data: DataSet) -> str:
         return f"{pictures} as {_count(shape[0], 'feature')} of {data.embedding}"
     if data.table is None:
         return _count(shape[0], "number")
-    columns = [column for column in data.table.columns if not isinstance(column, Identifier)]
-    categories = [column.width for column in columns if isinstance(column, Categorical)]
-    dates = sum(isinstance(column, Date) for column in columns)
-    texts = [column for column in columns if isinstance(column, Text)]
-    numbers = len(columns) - len(categories) - dates - len(texts)
-    total, features = _count(len(columns), "column"), _count(sum(categories), "feature")
-    parts = {
-        "of numbers": numbers,
-        f"of categories as {features}": len(categories),
-        "of dates": dates,
-    }
-    if texts:
-        embedded = _count(sum(column.width for column in texts), "feature")
-        parts[f"of text as {embedded} of {texts[0].embedding}"] = len(texts)
-    found = [(count, what) for what, count in parts.items() if count]
+    names = {Numeric: "numbers", Categorical: "categories", Date: "dates", Text: "text"}
+    found = []
+    for kind, name in names.items():
+        if columns := [column for column in data.table.columns if isinstance(column, kind)]:
+            features = _count(sum(column.width for column in columns), "feature")
+            as_features = f" as {features}" if kind in (Categorical, Text) else ""
+            by = f" of {columns[0].embedding}" if isinstance(columns[0], Text) else ""
+            found.append((len(columns), f"of {name}{as_features}{by}"))
+    total = _count(sum(count for count, _ in found), "column")
     if len(found) == 1:
         return f"{total} {found[0][1]}"
     return f"{total} ({', '.join(f'{count:,} {what}' for count, what in found)})"

@@ -39,8 +39,6 @@ from noiselimit.files import clear_leftovers, folder_lock, temporary_name
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from noiselimit.audit.issues import Audit
     from noiselimit.data.examples import DataSet
 
@@ -178,26 +176,22 @@ def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) 
     from noiselimit.data.catalogue import DATA_SETS
     from noiselimit.data.mnist import holds_idx
 
+    def is_inside(path: Path, folder: Path) -> bool:
+        return path.resolve().is_relative_to(folder.resolve())
+
     data = None if source in DATA_SETS else Path(source)
-    if data is not None and (_is_inside(out, data) or _is_inside(data, out)):
+    if data is not None and (is_inside(out, data) or is_inside(data, out)):
         raise InputError(f"{out} and the data contain each other: name another --out.")
     if write is None:
         return
     if data is None or (data.is_dir() and holds_idx(data)):
         raise InputError(f"{source}: --write copies tables, .npz files and class folders only; leave it out.")
-    if _is_inside(write, out):
+    if is_inside(write, out):
         raise InputError(f"{write} is inside {out}, which holds the audit only: name another --write.")
     check_cleaned_target(data, write, overwrite=overwrite)
     above = next(parent for parent in write.resolve().parents if parent.exists())
-    problem = "it is a folder" if write.is_dir() else None if above.is_dir() else f"{above} is not a folder"
-    if problem is None and not os.access(above, os.W_OK | os.X_OK):
-        problem = f"permission denied for {above}"
-    if problem is not None:
-        raise InputError(f"{write} cannot be written ({problem}): name another --write.")
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
+    if write.is_dir() or not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{write} cannot be written: check its folder or name another --write.")
 
 
 @contextmanager
@@ -206,14 +200,15 @@ def unfinished_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
 
     Meanwhile, no other process can write the same audit.
     """
-    from noiselimit.audit.folder import check_audit_folder
+    from noiselimit.audit.report import check_audit_folder
 
     place = folder.resolve()
     unfinished = place.with_name(f".{place.name}.unfinished")
     with folder_lock(folder, place.with_name(f".{place.name}.lock")):
         clear_leftovers(place.parent, re.escape(place.name))
-        if not overwrite and _is_older(unfinished, place):
-            _delete(unfinished, place)
+        both_exist = unfinished.exists() and place.exists()
+        if both_exist and not overwrite and unfinished.stat().st_mtime_ns <= place.stat().st_mtime_ns:
+            _delete(unfinished, place)  # killed after the audit was written
         check_audit_folder(folder, overwrite=overwrite)
         try:
             with note_saved(unfinished):
@@ -223,12 +218,6 @@ def unfinished_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
                 shutil.rmtree(unfinished, ignore_errors=True)
             raise
         _delete(unfinished, place)
-
-
-def _is_older(unfinished: Path, audit: Path) -> bool:
-    """Whether the audit was written after its runs: it was killed before it could delete them."""
-    both_exist = unfinished.exists() and audit.exists()
-    return both_exist and unfinished.stat().st_mtime_ns <= audit.stat().st_mtime_ns
 
 
 def _delete(unfinished: Path, audit: Path) -> None:
@@ -267,7 +256,7 @@ def _write_copy(
     done = write_cleaned(
         Path(data), task.write, audit, fix, data=examined, label=reading.label, overwrite=task.overwrite
     )
-    return {"file": str(task.write), "fix": fix, **vars(done)}
+    return {"file": str(task.write), "fix": fix, **done}
 
 
 def caution(audit: "Audit") -> list[str]:
@@ -287,52 +276,14 @@ def _print_result(
     written: Mapping[str, str],
     cleaned: Mapping[str, Any] | None,
 ) -> None:
-    _print_failures(answer)
+    for run in answer["runs"]:
+        if run["failure"] is not None:
+            name = f"{run['method']}, β {run['beta']:g}, seed {run['seed']}"
+            print(f"failed: {name}: {run['failure']}.", file=sys.stderr)
     if as_json:
         print_json({**answer, **written, "cleaned": cleaned})
-    else:
-        _print_answer(answer, sentences)
-        _print_paths(written, cleaned)
-
-
-def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
-    from rich.text import Text
-
-    print_all(Text(sentences[0], style="bold"), *sentences[1:])
-    print()
-    print_all(Text("Review these labels first", style="bold"), _worst_table(answer["worst"]))
-    if answer["confusions"]:
-        rows = [
-            (_short(each["given_label"]), _short(each["right_label"]), f"{each['labels']:,.0f}")
-            for each in answer["confusions"]
-        ]
-        table = plain_table(["given", "probably", "labels, about"], rows, left=2)
-        print()
-        print_all(Text("Frequent confusions", style="bold"), table)
-    print()
-
-
-def _worst_table(worst: Sequence[Mapping[str, Any]]) -> "Table":
-    mixed = len({each["is_label_issue"] for each in worst}) > 1
-    rows = [
-        (
-            _short(str(each.get("path", each["row"]))),
-            _short(each["given_label"]),
-            _short(each["suggested_label"]),
-            f"{each['label_quality']:.3f}",
-            "flagged" if mixed and each["is_label_issue"] else "",
-        )
-        for each in worst
-    ]
-    place = "image" if any("path" in each for each in worst) else "row"
-    return plain_table([place, "given", "suggested", "quality", ""], rows, left=3)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 100 else f"{text[:100]}…"
-
-
-def _print_paths(written: Mapping[str, str], cleaned: Mapping[str, Any] | None) -> None:
+        return
+    _print_answer(answer, sentences)
     if cleaned is not None:
         done = "dropped" if cleaned["fix"] == "drop" else "relabelled"
         print(f"Cleaned copy: {cleaned['file']} ({cleaned['rows']:,} rows, {cleaned[done]:,} {done})")
@@ -340,8 +291,35 @@ def _print_paths(written: Mapping[str, str], cleaned: Mapping[str, Any] | None) 
     print(f"Report: {written['report']}")
 
 
-def _print_failures(answer: Mapping[str, Any]) -> None:
-    for run in answer["runs"]:
-        if run["failure"] is not None:
-            name = f"{run['method']}, β {run['beta']:g}, seed {run['seed']}"
-            print(f"failed: {name}: {run['failure']}.", file=sys.stderr)
+def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
+    from rich.text import Text
+
+    def short(text: str) -> str:
+        return text if len(text) <= 100 else f"{text[:100]}…"
+
+    worst = answer["worst"]
+    mixed = len({each["is_label_issue"] for each in worst}) > 1
+    rows = [
+        (
+            short(str(each.get("path", each["row"]))),
+            short(each["given_label"]),
+            short(each["suggested_label"]),
+            f"{each['label_quality']:.3f}",
+            "flagged" if mixed and each["is_label_issue"] else "",
+        )
+        for each in worst
+    ]
+    place = "image" if "path" in worst[0] else "row"
+    table = plain_table([place, "given", "suggested", "quality", ""], rows, left=3)
+    print_all(Text(sentences[0], style="bold"), *sentences[1:])
+    print()
+    print_all(Text("Review these labels first", style="bold"), table)
+    if answer["confusions"]:
+        changes = [
+            (short(each["given_label"]), short(each["right_label"]), f"{each['labels']:,.0f}")
+            for each in answer["confusions"]
+        ]
+        print()
+        table = plain_table(["given", "probably", "labels, about"], changes, left=2)
+        print_all(Text("Frequent confusions", style="bold"), table)
+    print()

@@ -1,8 +1,7 @@
 """noiselimit demo."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,34 +10,7 @@ from noiselimit.cli.progress import note_saved, training_progress
 from noiselimit.cli.tables import print_choice, print_json, print_runs
 from noiselimit.files import folder_lock, write_json
 
-if TYPE_CHECKING:
-    from noiselimit.runs.run import Run
-    from noiselimit.training import Progress
-
-
-def run_demo(
-    out: Path,
-    seeds: Sequence[int | str] = (0,),
-    epochs: int = 40,
-    device: str = "auto",
-    progress: "Callable[[Progress], None] | None" = None,
-) -> "list[Run]":
-    """Train, and write run folders, summary.json and report.html into `out`."""
-    from noiselimit.data.mnist import digits
-    from noiselimit.report.html import write_report
-    from noiselimit.report.runs import make_report, summary
-    from noiselimit.runs.spec import grid
-    from noiselimit.training import train
-
-    data, methods = digits(), ["ce", "limit-l", "limit-g"]
-    specs = grid(
-        method=methods, beta=[3, 10, 30], seed=seeds, noise="uniform:0.4", epochs=epochs, batch_size=64
-    )
-    with folder_lock(out), note_saved(out):
-        runs = train(specs, data, out=out, device=device, progress=progress)
-        write_json(out / "summary.json", summary(runs))
-        write_report(out / "report.html", make_report("Digits with 40 % wrong labels", runs, data))
-    return runs
+EPOCHS = 40
 
 
 @with_options(compute=field_options(Compute, "device"))
@@ -56,10 +28,20 @@ def demo(
 
     Takes about half a minute and needs no download.
     """
-    from noiselimit.report.runs import summary
+    from noiselimit.data.mnist import digits
+    from noiselimit.report.html import write_report
+    from noiselimit.report.runs import make_report, summary
+    from noiselimit.runs.spec import grid
+    from noiselimit.training import train
 
-    with training_progress(quiet) as progress:
-        runs = run_demo(out, several("seed", seed), device=compute.device, progress=progress)
+    data, methods, seeds = digits(), ["ce", "limit-l", "limit-g"], several("seed", seed)
+    specs = grid(
+        method=methods, beta=[3, 10, 30], seed=seeds, noise="uniform:0.4", epochs=EPOCHS, batch_size=64
+    )
+    with training_progress(quiet) as progress, folder_lock(out), note_saved(out):
+        runs = train(specs, data, out=out, device=compute.device, progress=progress)
+        write_json(out / "summary.json", summary(runs))
+        write_report(out / "report.html", make_report("Digits with 40 % wrong labels", runs, data))
     if as_json:
         print_json(summary(runs))
         return

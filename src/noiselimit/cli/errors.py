@@ -8,14 +8,13 @@ from typing import Any
 
 import typer
 
-from noiselimit.errors import InputError, shown, unknown
+from noiselimit.errors import InputError, unknown
 from noiselimit.files import FULL, read_small_text
 from noiselimit.machine import lacks_memory
 
 _NAMES = re.compile(r"\w+(?: and \w+)*(?= )")
 _UNKNOWN = re.compile(r"unknown (?!network |noise )\w+ '")
 """Not networks and noises, which several options take."""
-_NUMBER_ERRORS = {"int_parsing", "int_from_float", "float_parsing", "greater_than_equal"}
 
 
 def error_message(error: Exception, command: Any, typed: Sequence[str]) -> str | None:
@@ -42,21 +41,8 @@ def _with_options(message: str, names: Mapping[str, str]) -> str:
     return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), start[0]) + message[start.end() :]
 
 
-def _number_message(error: Any) -> str | None:
-    """The message for an option that takes a number; None for other errors."""
-    found: list[Any] = getattr(error.__cause__, "errors", list)()  # of pydantic, which typer uses
-    if not found or found[0]["type"] not in _NUMBER_ERRORS:
-        return None
-    value, smallest = found[0]["input"], getattr(error.param, "min", None)
-    kind = "number" if found[0]["type"] == "float_parsing" else "whole number"  # only these have a minimum
-    wanted = kind if smallest is None else f"{kind} ≥ {smallest}"
-    return f"{error.param.opts[0]} is {shown(value)}: give a {wanted}."
-
-
 def _parser_message(error: Any) -> str:
     """The message of typer's parser, with the nearest option suggested."""
-    if message := _number_message(error):
-        return message
     context = getattr(error, "ctx", None)
     if context is None:
         return f"{error.format_message().rstrip('.')}: see 'noiselimit --help'."

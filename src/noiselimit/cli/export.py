@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Annotated
 
-from noiselimit.cli.options import Json, Overwrite, RunFolder, check_target, path_option
+import typer
+
+from noiselimit.cli.options import Json, Overwrite, check_target, path_option
 from noiselimit.cli.tables import print_json
 from noiselimit.errors import InputError
 
 
 def export(
-    run: RunFolder,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     out: Annotated[
         Path | None, path_option("FILE", "File to write. [default: RUN's name with .safetensors]")
     ] = None,

@@ -54,7 +54,6 @@ Config = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.errors import InputError
 from noiselimit.information import least_error, uniform_noise_entropy
 from noiselimit.report.content import finite, legal, percent, plain, shorten
 
@@ -29,6 +27,8 @@ CLASSES_WITH_NUMBERS = 12
 
 Emphasis = Literal["chosen", "baseline", "faint"]
 ORDER: tuple[Emphasis, ...] = ("chosen", "baseline", "faint")
+KINDS = ("right", "wrong")
+"""The colours of the groups of a histogram."""
 Points = list[tuple[float, float]]
 Counts = npt.NDArray[np.int64]
 
@@ -48,7 +48,7 @@ def tag(name: str, *content: str, **attributes: object) -> str:
 
 
 def svg(
-    title: str, body: Sequence[str], standalone: bool, width: float = WIDTH, height: float = HEIGHT
+    title: str, body: Sequence[str], standalone: bool = False, width: float = WIDTH, height: float = HEIGHT
 ) -> str:
     """An SVG of this size."""
     size = f'width="{width:g}" height="{height:g}"'
@@ -60,18 +60,6 @@ def svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:g} {height:g}" '
         f'{size if standalone else ""} role="img" aria-label="{text(title)}">'
         f"<title>{text(title)}</title>{style}{''.join(body)}</svg>\n"
-    )
-
-
-def panels(charts: Sequence[str], *, title: str, columns: int = 2) -> str:
-    """One SVG file of standalone charts, row by row."""
-    width, height = WIDTH * min(columns, len(charts)), HEIGHT * -(-len(charts) // columns)
-    placed = [
-        chart.replace("<svg ", f'<svg x="{WIDTH * (place % columns)}" y="{HEIGHT * (place // columns)}" ', 1)
-        for place, chart in enumerate(charts)
-    ]
-    return svg(title, placed, False, width, height).replace(
-        'class="chart"', f'width="{width}" height="{height}"', 1
     )
 
 
@@ -128,12 +116,12 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> l
     return moved
 
 
-def _plot_start(heights: Mapping[float, str], y_label: str) -> float:
+def plot_start(heights: Mapping[float, str], y_label: str) -> float:
     """Where the plot begins: right of the axis title and the longest tick label."""
     return (30 if y_label else 14) + 7.6 * max((len(words) for words in heights.values()), default=0)
 
 
-def _frame(
+def frame(
     x: Scale, y: Scale, heights: Mapping[float, str], places: Sequence[float], x_label: str, y_label: str
 ) -> str:
     """Grid lines, axis, ticks and axis titles."""
@@ -210,9 +198,9 @@ def line_chart(
     right = WIDTH - RIGHT - (8 + LETTER * longest if longest else 0)
     low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (min(xs) - 0.5, max(xs) + 0.5)
     heights = {tick: y_format(tick) for tick in (powers(*y_span) if log else ticks(*y_span, 6))}
-    x, y = Scale(low, high, _plot_start(heights, y_label), right, log), Scale(*y_span, FOOT, TOP, log)
+    x, y = Scale(low, high, plot_start(heights, y_label), right, log), Scale(*y_span, FOOT, TOP, log)
     x_ticks = x_ticks or (powers(low, high) if log else ticks(low, high, 6, whole=high - low >= 1))
-    body = [_frame(x, y, heights, x_ticks, x_label, y_label)]
+    body = [frame(x, y, heights, x_ticks, x_label, y_label)]
     name = ""
     if reference is not None and y_span[0] <= reference[0] <= y_span[1]:
         level = y(reference[0])
@@ -266,19 +254,8 @@ def _draw_label(label: str, line: Line, end: float, height: float, place: float,
     return tag("line", kind=kind, x1=x(end), y1=y(height), x2=x.end + 6, y2=place) + name
 
 
-@dataclass(frozen=True)
-class Bars:
-    """One colour of a histogram."""
-
-    label: str
-    values: npt.NDArray[np.floating]
-    """Values [n]; those that are not finite are left out."""
-    kind: Literal["right", "wrong"] = "right"
-    """Which of the two colours."""
-
-
 def histogram(
-    series: Sequence[Bars],
+    series: Mapping[str, npt.NDArray[np.floating]],
     *,
     title: str,
     x_label: str,
@@ -286,39 +263,32 @@ def histogram(
     span: tuple[float, float],
     bins: int = 28,
     threshold: tuple[float, str] | None = None,
-    log: bool = False,
-    standalone: bool = False,
 ) -> str:
-    """Draw stacked histograms as SVG; with `log`, outlines over a logarithmic axis of counts.
+    """Draw stacked histograms of one or two named groups of values [n] as SVG.
 
-    `threshold` is a labelled value, marked by a vertical line.
+    Values that are not finite are left out; the second group holds wrong labels. `threshold` is a labelled
+    value, marked by a vertical line.
     """
-    counts = np.stack([histogram_counts(bars.values, bins, span) for bars in series])
+    counts = np.stack([histogram_counts(values, bins, span) for values in series.values()])
     if counts.sum() == 0:
-        return svg(title, [], standalone)
-    top = TOP + (18 if len(series) > 1 else 0)
-    if log:
-        y = Scale(0.5, 1.5 * float(counts.max()), FOOT, top, log=True)
-        marks = powers(1, y.high)
-    else:
-        tallest = float(counts.sum(axis=0).max())
-        step = (*ticks(0, tallest, 5, whole=True), 1.0)[1]
-        y = Scale(0, step * math.ceil(tallest / step), FOOT, top)
-        marks = ticks(0, y.high, 6, whole=True)
-    heights = {tick: f"{tick:,.0f}" for tick in marks}
-    x = Scale(*span, _plot_start(heights, y_label), WIDTH - RIGHT - 8)
+        return svg(title, [])
+    tallest = float(counts.sum(axis=0).max())
+    step = (*ticks(0, tallest, 5, whole=True), 1.0)[1]
+    y = Scale(0, step * math.ceil(tallest / step), FOOT, TOP + (18 if len(series) > 1 else 0))
+    heights = {tick: f"{tick:,.0f}" for tick in ticks(0, y.high, 6, whole=True)}
+    x = Scale(*span, plot_start(heights, y_label), WIDTH - RIGHT - 8)
     edges = np.linspace(*span, bins + 1).tolist()
-    body = [_frame(x, y, heights, ticks(*span, 8), x_label, y_label)]
-    if log:
-        body += [_outline(bars, own, edges, x, y) for bars, own in zip(series, counts, strict=True)]
+    body = [frame(x, y, heights, ticks(*span, 8), x_label, y_label)]
     body += [
-        _bin(series, counts[:, i], edges[i], edges[i + 1], x, y) for i in range(bins) if counts[:, i].any()
+        _bin(list(series), counts[:, i], edges[i], edges[i + 1], x, y)
+        for i in range(bins)
+        if counts[:, i].any()
     ]
     if threshold is not None and span[0] <= threshold[0] <= span[1]:
         body.append(_threshold(x(threshold[0]), threshold[1], x, y))
     if len(series) > 1:
-        body.append(_legend(series, x.start, "step" if log else "bar"))
-    return svg(title, body, standalone)
+        body.append(legend(list(series), x.start))
+    return svg(title, body)
 
 
 def histogram_counts(values: npt.NDArray[np.floating], bins: int, span: tuple[float, float]) -> Counts:
@@ -327,34 +297,22 @@ def histogram_counts(values: npt.NDArray[np.floating], bins: int, span: tuple[fl
     return np.histogram(np.clip(finite_values, *span), bins=bins, range=span)[0].astype(np.int64)
 
 
-def _bin(series: Sequence[Bars], counts: Counts, low: float, high: float, x: Scale, y: Scale) -> str:
-    """The bars of one bin with hover text; on a logarithmic axis, an invisible box for the hover text."""
-    named = ", ".join(f"{count} {bars.label}" for bars, count in zip(series, counts, strict=True))
-    shapes = [tag("title", f"{low:.2f} to {high:.2f}: {text(named)}")]
-    if y.log:
-        width, height = x(high) - x(low), y.start - y.end
-        shapes.append(tag("rect", kind="unseen", x=x(low), y=float(y.end), width=width, height=height))
-        return tag("g", *shapes)
+def _bin(names: Sequence[str], counts: Counts, low: float, high: float, x: Scale, y: Scale) -> str:
+    """The bars of one bin with hover text."""
+    shapes = [hover_text(names, counts, low, high)]
     foot, width = y.start, max(x(high) - x(low) - 1, 0.5)
-    for bars, count in zip(series, counts, strict=True):
+    for kind, count in zip(KINDS, counts, strict=False):
         if count:
             height = max(y.start - y(float(count)), 1.0)  # a single example stays visible
             foot -= height
-            shapes.append(
-                tag("rect", kind=f"bar {bars.kind}", x=x(low) + 0.5, y=foot, width=width, height=height)
-            )
+            shapes.append(tag("rect", kind=f"bar {kind}", x=x(low) + 0.5, y=foot, width=width, height=height))
     return tag("g", *shapes)
 
 
-def _outline(bars: Bars, counts: Counts, edges: Sequence[float], x: Scale, y: Scale) -> str:
-    """Steps along the tops of the bins that are not empty."""
-    path = ""
-    for filled, columns in groupby(range(len(counts)), key=lambda column: counts[column] > 0):
-        if filled:
-            own = list(columns)
-            tops = "".join(f"V{y(float(counts[i])):.1f}H{x(edges[i + 1]):.1f}" for i in own)
-            path += f"M{x(edges[own[0]]):.1f},{y.start:.1f}{tops}V{y.start:.1f}"
-    return tag("path", kind=f"step {bars.kind}", d=path)
+def hover_text(names: Sequence[str], counts: Counts, low: float, high: float) -> str:
+    """The counts of one bin in words."""
+    named = ", ".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
+    return tag("title", f"{low:.2f} to {high:.2f}: {text(named)}")
 
 
 def _threshold(place: float, label: str, x: Scale, y: Scale) -> str:
@@ -364,12 +322,13 @@ def _threshold(place: float, label: str, x: Scale, y: Scale) -> str:
     return line + tag("text", text(label), kind=kind, x=place + (-6 if left else 6), y=y.end + 12.0)
 
 
-def _legend(series: Sequence[Bars], place: float, look: str) -> str:
+def legend(names: Sequence[str], place: float, look: str = "bar") -> str:
+    """Names of the groups of a histogram, side by side above the plot."""
     shapes = []
-    for bars in series:
-        shapes.append(tag("rect", kind=f"{look} {bars.kind}", x=place, y=6, width=11, height=11))
-        shapes.append(tag("text", text(bars.label), x=place + 16, y=16))
-        place += 36 + LETTER * len(bars.label)
+    for name, kind in zip(names, KINDS, strict=False):
+        shapes.append(tag("rect", kind=f"{look} {kind}", x=place, y=6, width=11, height=11))
+        shapes.append(tag("text", text(name), x=place + 16, y=16))
+        place += 36 + LETTER * len(name)
     return tag("g", *shapes, kind="legend")
 
 
@@ -408,20 +367,15 @@ def heat_map(transition: npt.NDArray[np.floating], names: Sequence[str]) -> str:
             centre = {"x": corner["x"] + side / 2, "y": corner["y"] + side / 2 + 4}
             number = tag("text", words, kind="share x", **centre)
         body.append(tag("g", tag("title", text(hover)), cell, number))
-    return svg("Transition matrix", body, False, width, round(top + side * classes + 10))
+    return svg("Transition matrix", body, width=width, height=round(top + side * classes + 10))
 
 
-def fano_curve(probability: str, classes: int) -> dict[str, Any]:
-    """Least training error against memorised bits, for uniform noise with this probability as typed."""
-    try:
-        p = float(probability)
-    except ValueError:
-        raise InputError(
-            f"probability is '{probability}': give a number from 0 to 1, or several separated by commas."
-        ) from None
-    entropy = uniform_noise_entropy(p, classes)
+def fano_curve(probability: float | str, classes: int) -> dict[str, Any]:
+    """Least training error against memorised bits, for uniform noise with this probability."""
+    entropy = uniform_noise_entropy(probability, classes)
     bits = np.linspace(0, entropy, 161)
-    return {"noise": p, "bits": bits.tolist(), "least_error": least_error(entropy, bits, classes).tolist()}
+    error = least_error(entropy, bits, classes)
+    return {"noise": float(probability), "bits": bits.tolist(), "least_error": error.tolist()}
 
 
 def fano_chart(curves: Sequence[Mapping[str, Any]], classes: int) -> str:

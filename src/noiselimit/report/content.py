@@ -41,7 +41,7 @@ class Suspect:
     gap: float
     clean: str | None = None
     image: npt.NDArray[np.generic] | None = None
-    """Picture [C, H, W] or [H, W], with uint8 or float values."""
+    """Picture [1 or 3, H, W] with uint8 or float values."""
     columns: Sequence[tuple[str, str]] = ()
     """Names and values of features, if there is no picture."""
     name: str | None = None
@@ -68,8 +68,6 @@ class Report:
     """Name of one or two groups of labels → their gaps [n]; the second group holds wrong labels."""
     suspects: Sequence[Suspect] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
-    best_epochs: bool = True
-    """Whether to mark the best epoch of the chosen runs."""
     clean_test: bool = True
     wrong_share: float | None = None
     """Share of wrong training labels; training accuracy above 1 − wrong_share means memorising."""
@@ -171,19 +169,23 @@ def result_sentence(
     """
     chosen = [line for line in lines if line.chosen]
     chosen = [line for line in chosen if run_name(line) == run_name(chosen[0])]
-    reached = _metrics(chosen, "test_accuracy")
-    ended = _metrics(_baseline(lines, chosen), "last_test_accuracy")
-    labels = "clean test labels" if clean_test else "the test labels"
+    # Cross-entropy with the settings of the chosen run, or else of the first cross-entropy run.
+    baseline = [line for line in lines if line.run.spec.method == BASELINE]
+    alike = [line for line in baseline if chosen and line.settings == chosen[0].settings]
+    alike = alike or [line for line in baseline if line.settings == baseline[0].settings]
+    reached, ended = _mean(chosen, "test_accuracy"), _mean(alike, "last_test_accuracy")
     is_baseline = bool(chosen) and chosen[0].run.spec.method == BASELINE
     clauses = []
     if reached:
         name = "cross-entropy" if is_baseline else run_name(chosen[0], joined=" at ")
-        clauses.append(f"{name} reaches {percent(fmean(reached))} on {labels}{_over(reached)}")
+        clauses.append(
+            f"{name} reaches {reached[0]} on {'clean' if clean_test else 'the'} test labels{reached[1]}"
+        )
     elif chosen:
         clauses.append(f"validation selected {run_name(chosen[0], seed=True)}")
     if ended:
         subject = "its last epoch" if is_baseline and reached else "cross-entropy"
-        clauses.append(f"{subject} ends at {percent(fmean(ended))}{_over(ended)}")
+        clauses.append(f"{subject} ends at {ended[0]}{ended[1]}")
     if not clauses:
         clauses.append("1 run was trained" if len(lines) == 1 else f"{len(lines)} runs were trained")
     share = finite(wrong_share)
@@ -192,19 +194,9 @@ def result_sentence(
     return sentence[0].upper() + sentence[1:]
 
 
-def _baseline(lines: Sequence[RunLine], chosen: Sequence[RunLine]) -> list[RunLine]:
-    """Cross-entropy runs with the settings of the chosen run, or else of the first cross-entropy run."""
-    baseline = [line for line in lines if line.run.spec.method == BASELINE]
-    for model in (*chosen[:1], *baseline[:1]):
-        alike = [line for line in baseline if line.settings == model.settings]
-        if alike:
-            return alike
-    return []
-
-
-def _metrics(lines: Sequence[RunLine], name: str) -> list[float]:
-    return [value for line in lines if (value := finite(line.run.metrics[name])) is not None]
-
-
-def _over(values: Sequence[float]) -> str:
-    return f" (mean of {len(values)} runs)" if len(values) > 1 else ""
+def _mean(lines: Sequence[RunLine], name: str) -> tuple[str, str] | None:
+    """The mean of a metric, and how many runs it is of; None if it is unknown."""
+    values = [value for line in lines if (value := finite(line.run.metrics[name])) is not None]
+    if not values:
+        return None
+    return percent(fmean(values)), f" (mean of {len(values)} runs)" if len(values) > 1 else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,8 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
-from noiselimit.errors import InputError
 from noiselimit.files import atomic_file
-from noiselimit.report.charts import Bars, Emphasis, Line, heat_map, histogram, line_chart
+from noiselimit.report.charts import Emphasis, Line, heat_map, histogram, line_chart
 from noiselimit.report.content import (
     BASELINE,
     AuditReport,
@@ -86,30 +85,22 @@ def _file(name: str) -> str:
 
 
 def data_uri(image: npt.NDArray[np.generic]) -> str:
-    """A picture [H, W], [1, H, W] or [3, H, W] as PNG data URI, at most 160 pixels wide and high.
+    """A picture [1 or 3, H, W] as PNG data URI, at most 160 pixels wide and high.
 
     Floats in [0, 1] are scaled to 255; other numbers are stretched from their minimum to their maximum.
     """
-    picture = Image.fromarray(pixels(image))
+    values = image[0] if len(image) == 1 else np.moveaxis(image, 0, -1)
+    if values.dtype != np.uint8:
+        values = np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)
+        low, high = values.min(), values.max()
+        if low < 0.0 or high > 1.0:
+            values = (values - low) / ((high - low) or 1.0)
+        values = np.rint(255 * values).astype(np.uint8)
+    picture = Image.fromarray(np.ascontiguousarray(values))
     picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     buffer = io.BytesIO()
     picture.save(buffer, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
-
-
-def pixels(image: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
-    """uint8 array [H, W] or [H, W, 3]; NaN is black."""
-    array = image[None] if image.ndim == 2 else image
-    if array.ndim != 3 or array.shape[0] not in (1, 3) or 0 in array.shape:
-        raise InputError(f"an image has shape {list(image.shape)}: pass [H, W], [1, H, W] or [3, H, W].")
-    if array.dtype != np.uint8:
-        values = array.astype(np.float64)
-        known = values[np.isfinite(values)]
-        low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-        if low < 0.0 or high > 1.0:
-            values = (values - low) / (high - low) if high > low else np.zeros_like(values)
-        array = np.rint(255 * np.clip(np.nan_to_num(values, nan=0.0), 0.0, 1.0)).astype(np.uint8)
-    return np.ascontiguousarray(array[0] if len(array) == 1 else np.moveaxis(array, 0, -1), np.uint8)
 
 
 def _gap_facts(report: Report) -> list[tuple[str, str]]:
@@ -134,12 +125,8 @@ def _gap_histogram(report: Report) -> str:
     threshold = None
     if isinstance(report, AuditReport):
         threshold = (report.threshold, f"threshold {decimal(report.threshold, 2)}")
-    kinds: tuple[Literal["right", "wrong"], ...] = ("right", "wrong")
     return histogram(
-        [
-            Bars(f"{name}: {gaps.size:,}", gaps, kind)
-            for (name, gaps), kind in zip(report.gaps.items(), kinds, strict=False)
-        ],
+        {f"{name}: {gaps.size:,}": gaps for name, gaps in report.gaps.items()},
         title="Histogram of the gap",
         x_label="gap",
         y_label="examples",
@@ -160,27 +147,20 @@ def _suspect_hint(suspects: Sequence[Suspect]) -> str:
 
 def learning_curves(report: Report) -> list[tuple[str, str]]:
     """Heading and chart of test accuracy (validation accuracy if unknown) and of training accuracy."""
-    keys = [key for key in ACCURACIES if any(_values(line, key) for line in report.runs)]
-    if "test_accuracy" in keys:
-        keys = [key for key in keys if key != "validation_accuracy"]
-    if not keys:
-        return []
-    lowest = min(value for key in keys for line in report.runs for value in _values(line, key))
+    values = {key: [value for line in report.runs for value in _values(line, key)] for key in ACCURACIES}
+    if values["test_accuracy"]:
+        values["validation_accuracy"] = []
+    lowest = min((value for found in values.values() for value in found), default=1.0)
     step = 0.2 if lowest < 0.5 else 0.1
     span = (min(max(step * float(np.floor(lowest / step + 1e-9)), 0.0), 0.9), 1.0)
-    share = finite(report.wrong_share)
+    right = 1 - (finite(report.wrong_share) or 0)
     charts = []
-    for key in keys:
-        reference = None
-        if key == "train_accuracy" and share:
-            reference = (1 - share, f"right labels: {percent(1 - share, 0)}")
-        heading = ACCURACIES[key]
-        if key == "test_accuracy" and report.clean_test:
-            heading += ", clean labels"
-        lines = [_line(line, key, report.best_epochs) for line in report.runs]
-        title = f"{heading}, per epoch"
-        chart = line_chart(lines, title=title, x_label="epoch", y_label="", y_span=span, reference=reference)
-        charts.append((heading, chart))
+    for key, heading in ACCURACIES.items():
+        if values[key]:
+            known = right < 1 and key == "train_accuracy"
+            reference = (right, f"right labels: {percent(right, 0)}") if known else None
+            heading += ", clean labels" if key == "test_accuracy" and report.clean_test else ""
+            charts.append((heading, _curves(report, key, heading, y_span=span, reference=reference)))
     return charts
 
 
@@ -194,11 +174,10 @@ def memorisation_curve(report: Report) -> list[tuple[str, str]]:
     level = most - min(entropies) < SAME_LEVEL * most
     estimated = any(len(set(_values(line, "noise_entropy"))) > 1 for line in report.runs)
     heading = f"Memorised bits per label, {'estimated' if estimated else 'at least'}"
-    chart = line_chart(
-        [_line(line, "memorised_bits", report.best_epochs) for line in report.runs],
-        title=f"{heading}, per epoch",
-        x_label="epoch",
-        y_label="",
+    chart = _curves(
+        report,
+        "memorised_bits",
+        heading,
         y_span=(0.0, max(1.05 * most, 0.1)),
         y_format=lambda value: f"{value:.3g}",
         reference=(most, f"all there is: {most:.2f}") if level else None,
@@ -208,24 +187,35 @@ def memorisation_curve(report: Report) -> list[tuple[str, str]]:
 
 def _curve_hint(report: Report) -> str:
     """How to read the curves."""
-    runs, parts = report.runs, []
-    if finite(report.wrong_share) and any(_values(line, "train_accuracy") for line in runs):
-        parts.append("Training accuracy above the share of right labels is memorisation.")
-    if any(_values(line, "memorised_bits") for line in runs):
-        parts.append("The bits follow from the training error, if these runs are typical.")
-    if report.best_epochs and any(line.chosen for line in runs):
-        parts.append("The dot is the chosen epoch.")
-    if any(_emphasis(line) == "faint" for line in runs):
-        parts.append("Faint lines are the other runs; point at one for its name.")
-    return " ".join(parts)
+    runs, shares = report.runs, bool(finite(report.wrong_share))
+    hints = {
+        "Training accuracy above the share of right labels is memorisation.": shares
+        and any(_values(line, "train_accuracy") for line in runs),
+        "The bits follow from the training error, if these runs are typical.": any(
+            _values(line, "memorised_bits") for line in runs
+        ),
+        "The dot is the chosen epoch.": _marks_epochs(report) and any(line.chosen for line in runs),
+        "Faint lines are the other runs; point at one for its name.": any(
+            _emphasis(line) == "faint" for line in runs
+        ),
+    }
+    return " ".join(hint for hint, applies in hints.items() if applies)
 
 
-def _line(line: RunLine, key: str, mark: bool = False) -> Line:
-    history, emphasis = line.run.history, _emphasis(line)
-    points = [(epoch, row.get(key)) for row in history if (epoch := finite(row.get("epoch"))) is not None]
-    dot = line.run.metrics["best_epoch"] if mark and line.chosen else None
-    label = ", ".join([run_name(replace(line, settings={})), *line.settings.values()])
-    return Line(label, points, emphasis, run_name(line, seed=True), dot)
+def _curves(report: Report, key: str, heading: str, **options: Any) -> str:
+    """A line per run, with a dot at the best epoch of those chosen."""
+    lines = []
+    for line in report.runs:
+        points = [(row["epoch"], row.get(key)) for row in line.run.history]
+        dot = line.run.metrics["best_epoch"] if _marks_epochs(report) and line.chosen else None
+        label = ", ".join([run_name(replace(line, settings={})), *line.settings.values()])
+        lines.append(Line(label, points, _emphasis(line), run_name(line, seed=True), dot))
+    return line_chart(lines, title=f"{heading}, per epoch", x_label="epoch", y_label="", **options)
+
+
+def _marks_epochs(report: Report) -> bool:
+    """Not for audits, whose probabilities are means over epochs."""
+    return not isinstance(report, AuditReport)
 
 
 def _emphasis(line: RunLine) -> Emphasis:

@@ -228,18 +228,16 @@ def _information_facts(runs: Sequence[Run]) -> dict[str, str]:
         "noise": "from the noise that was added",
         "predictor": "estimated from the predictor's uncertainty at the last epoch",
     }
-    entropies = [
-        f"{run.metrics['noise_entropy']:.2f} bits per label, {sources[run.metrics['noise_entropy_source']]}"
-        for run in runs
-        if run.metrics.get("noise_entropy") is not None
-    ]
-    capacities = [
-        f"{run.spec.method}, σ {run.spec.hyper['sigma']:g}, seed {run.spec.seed}: "
-        f"{run.metrics['capacity_bits']:.3g} bits per label"
-        + (", vacuous" if run.metrics["capacity_bits"] >= (run.metrics["noise_entropy"] or 0) else "")
-        for run in runs
-        if run.metrics.get("capacity_bits") is not None
-    ]
+    entropies, capacities = [], []
+    for run in runs:
+        entropy, capacity = run.metrics.get("noise_entropy"), run.metrics.get("capacity_bits")
+        if entropy is not None:
+            source = sources[run.metrics["noise_entropy_source"]]
+            entropies.append(f"{entropy:.2f} bits per label, {source}")
+        if capacity is not None:
+            name = f"{run.spec.method}, σ {run.spec.hyper['sigma']:g}, seed {run.spec.seed}"
+            vacuous = ", vacuous" if capacity >= (entropy or 0) else ""
+            capacities.append(f"{name}: {capacity:.3g} bits per label{vacuous}")
     facts = {
         "Entropy of the noise": dict.fromkeys(entropies),
         "Capacity of the sampled gradients": capacities,
