@@ -1,8 +1,8 @@
 """Trials of LIMIT+, LIMIT with mean teachers and a self-supervised start, on CIFAR-10.
 
-`python -m benchmarks.limit_plus pretrain` trains a backbone on the pictures alone; `train` runs settings one after
-another and appends a JSON line for each. A label reaches the classifier only through the predictor q: its targets
-are probabilities of q's moving average. Clean labels are only reported.
+`python -m benchmarks.limit_plus pretrain` trains a backbone on the pictures alone; `train` runs settings one
+after another and appends a JSON line for each. A label reaches the classifier only through the predictor q: its
+targets are probabilities of q's moving average. Clean labels are only reported.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def view(kind: str, x: Tensor, u: Tensor) -> Tensor:
     """Random, normalised views of pictures [B, 3, S, S] in bytes, from uniform draws [B, DRAWS]."""
     flip, zero, s = (u[:, 0] < 0.5) * 2.0 - 1, torch.zeros_like(u[:, 0]), 2 * u - 1
     if kind == "weak":  # moves by up to four pixels
-        across, down = (((u[:, i] * 9).floor() - 4) * (2 / x.shape[-1]) for i in (1, 2))
+        across, down = (((u[:, i] * 9).floor() - 4) / 16 for i in (1, 2))
         rows = (flip, zero, across, zero, zero + 1, down)
     elif kind == "crop":  # a fifth to all of the picture
         area, ratio = 0.2 + 0.8 * u[:, 1], torch.exp(s[:, 2] * math.log(4 / 3))
@@ -187,7 +187,7 @@ class Student:
         return [*self.network.state_dict().values(), *self.teacher.state_dict().values(), *self.momentum]
 
     def update(self, loss: Tensor, rate: Tensor) -> None:
-        """One step of SGD with Nesterov's momentum, with twice the rate for the head; then move the average."""
+        """One step of SGD with Nesterov's momentum, twice as fast for the head; then move the average."""
         grads = [grad.reshape(-1) for grad in torch.autograd.grad(loss, self.parameters)]
         for part, lr in ((slice(self.body), rate), (slice(self.body, None), 2 * rate)):
             lists = (self.flat[part], grads[part], self.momentum[part])
@@ -198,7 +198,7 @@ class Student:
         torch._foreach_lerp_(to, values, self.share)
 
     def fit(self, logits: Tensor, target: Tensor, rate: Tensor) -> None:
-        """One step on a loss with gradient softmax − target: LIMIT's predicted gradient, if q made the target."""
+        """One step on a loss with gradient softmax − target: the predicted one, if q made the target."""
         self.update(-(target * logits.log_softmax(1)).sum(1).mean(), rate)
 
 
