@@ -217,7 +217,7 @@ def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
         (ROWS, {"ignore": ["siz"]}, "--ignore: .*'siz'.*'size'"),
         (ROWS, {"ignore": ["label"]}, "--label and --ignore .*'label'"),
         (ROWS, {"weight": "size", "ignore": ["size"]}, "--weight and --ignore"),
-        ("a,label\n1,0\n2,1\n", {"ignore": ["a"]}, "--ignore"),
+        ("a,label\n1,0\n2,1\n", {"ignore": ["a"]}, "inputs"),
         ("", {}, ""),
         ("a,label\n", {}, "rows"),
         ("label\n0\n1\n0\n", {}, "inputs"),
