@@ -8,6 +8,8 @@ a killed process loses at most one. Several processes may add parts at the same 
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.reading import readable
+from noiselimit.data.reading import readable, reason_of
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file, make_folder, read_small_text, write_json
 
@@ -96,6 +98,37 @@ class FeatureCache:
             features = _load(source, "features") if isinstance(source, Path) else source
             found[rows] = features[places[rows, 1]]
         return found
+
+
+def check_features(name: str, found: Features, rows: int, dimension: int | None = None) -> Features:
+    """What an embedder returned for so many inputs; InputError unless it is [rows, dimension] and finite."""
+    if found.ndim != 2 or len(found) != rows or found.shape[1] != (dimension or max(found.shape[1], 1)):
+        shapes = f"{list(found.shape)}: return [{rows}, {dimension or 'd'}]"
+        raise InputError(f"features '{name}' return shape {shapes}.")
+    if not np.isfinite(found).all():
+        raise InputError(f"features '{name}' hold NaN or infinity: use other features.")
+    return found
+
+
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Turn any error of a library that loads and tries a model into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = f"features '{name}' cannot be loaded ({reason_of(error)})"
+        raise InputError(f"{reason}: check the name and --resize, or download the model first.") from error
+
+
+@contextmanager
+def calling(name: str) -> Iterator[None]:
+    """Turn any error of a user's function into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        raise InputError(f"features '{name}' fail ({reason_of(error)}): fix or replace them.") from error
 
 
 def _load(path: Path, name: str) -> npt.NDArray[Any]:

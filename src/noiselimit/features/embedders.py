@@ -5,8 +5,8 @@ those packages. `package.module:function` is your own: function(pictures [n, 3, 
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any, cast
@@ -20,7 +20,7 @@ from noiselimit.data.reading import reason_of
 from noiselimit.dotted import canonical, is_dotted
 from noiselimit.dotted import load as load_function
 from noiselimit.errors import InputError, unknown
-from noiselimit.features.cache import Embedding, Features
+from noiselimit.features.cache import Embedding, Features, calling, check_features, loading
 from noiselimit.networks.efficientnet import EfficientNetLite0, fold_batch_norms, load_published
 
 DEFAULT = "efficientnet-lite0"
@@ -76,12 +76,7 @@ class Embedder:
         with self._turn, torch.inference_mode():
             found = self._network(torch.from_numpy(pictures).to(self.device))
             array: Features = np.ascontiguousarray(torch.as_tensor(found).float().cpu().numpy())
-        if array.ndim != 2 or len(array) != len(pictures) or not array.shape[1]:
-            shapes = f"{list(array.shape)} for {len(pictures)} images: return [{len(pictures)}, d]"
-            raise InputError(f"features '{self._name}' return shape {shapes}.")
-        if not np.isfinite(array).all():
-            raise InputError(f"features '{self._name}' hold NaN or infinity: use other features.")
-        return array
+        return check_features(self._name, array, len(pictures))
 
 
 def check_name(name: str) -> None:
@@ -114,7 +109,7 @@ def load_embedder(name: str, device: torch.device, side: int | None = None) -> E
     load = {DEFAULT: _efficientnet, "timm": _timm, "transformers": _transformers}.get(kind)
     if load is None:
         return Embedder(name, _own(name), (), side or default_side(device), device)
-    with _loading(name):
+    with loading(name):
         network, call, own_side = load(model)
         cast(Any, network.to(device)).to(memory_format=torch.channels_last)  # twice as fast on a CPU
         weights, side = network.state_dict().values(), side or own_side or default_side(device)
@@ -164,26 +159,12 @@ def _transformers(model: str) -> Loaded:
     return network, _normalised(call, mean, std), size.get("height") or size.get("shortest_edge")
 
 
-@contextmanager
-def _loading(name: str) -> Iterator[None]:
-    """Turn any error of a library that loads and tries a model into one sentence."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        reason = f"features '{name}' cannot be loaded ({reason_of(error)})"
-        raise InputError(f"{reason}: check the name and --resize, or download the model first.") from error
-
-
 def _own(name: str) -> Callable[[Tensor], Any]:
     function = load_function("features", name)
 
     def call(pictures: Tensor) -> Any:
-        try:
+        with calling(name):
             return np.asarray(function(pictures.cpu().numpy()), np.float32)
-        except Exception as error:
-            raise InputError(f"features '{name}' fail ({reason_of(error)}): fix the function.") from error
 
     return call
 

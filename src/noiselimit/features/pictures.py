@@ -1,9 +1,8 @@
 """Replace the pictures of a data set by their frozen features."""
 
 import hashlib
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -110,16 +109,17 @@ class PictureFeatures:
             raise InputError(f"{data.name}: --features is for images and text: leave it out.")
         embedder = self._load()
 
-        def embed(part: Examples) -> Examples:
+        def embed(part: Examples | None) -> Any:
+            if part is None:
+                return None
             return replace(part, inputs=embed_pictures(part.inputs, embedder, cache, threads, progress))
 
-        return DataSet(
-            data.name,
-            embed(data.examples),
-            None if data.test is None else embed(data.test),
-            notes=data.notes,
-            validation=None if data.validation is None else embed(data.validation),
-            resize=data.resize,
+        return replace(
+            data,
+            examples=embed(data.examples),
+            test=embed(data.test),
+            validation=embed(data.validation),
+            defaults={},
             pictures=pictures,
             embedding=embedder.embedding,
         )
@@ -193,8 +193,9 @@ def embed_pictures(
     saved = done = 0
     waiting: list[Features] = []
     before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(workers)
     try:
-        for found in _in_order(embed, batches, workers):
+        for found in pool.map(embed, batches):
             waiting.append(found)
             done += len(found)
             if progress is not None:
@@ -203,29 +204,11 @@ def embed_pictures(
                 store.add(keys[rows[saved:done]], np.concatenate(waiting))
                 saved, waiting = done, []
     finally:
+        pool.shutdown(cancel_futures=True)
         torch.set_num_threads(before)
         if waiting:  # also after Ctrl-C
             store.add(keys[rows[saved:done]], np.concatenate(waiting))
     return store.read(keys)
-
-
-def _in_order(
-    work: Callable[[Rows], Features],
-    batches: list[Rows],
-    threads: int,
-) -> Iterator[Features]:
-    """Results in the order of the batches. Only a few batches are in memory at a time."""
-    pool = ThreadPoolExecutor(threads)
-    ahead: deque[Future[Features]] = deque()
-    try:
-        for batch in batches:
-            ahead.append(pool.submit(work, batch))
-            if len(ahead) > 2 * threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _digest(pictures: Inputs) -> Keys:
