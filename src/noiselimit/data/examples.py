@@ -291,13 +291,17 @@ def require_labels(examples: Examples, source: str) -> None:
 
 def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
     """Only these rows [m], in this order."""
-    inputs, clean, weights, names = examples.inputs, examples.clean_labels, examples.weights, examples.names
+    inputs, names = examples.inputs, examples.names
+
+    def take(values: Any) -> Any:
+        return None if values is None else values[rows]
+
     return replace(
         examples,
         inputs=inputs.take(rows.tolist()) if isinstance(inputs, LazyInputs) else inputs[rows],
         labels=examples.labels[rows],
-        clean_labels=None if clean is None else clean[rows],
-        weights=None if weights is None else weights[rows],
+        clean_labels=take(examples.clean_labels),
+        weights=take(examples.weights),
         label_sets={name: labels[rows] for name, labels in examples.label_sets.items()},
         names=None if names is None else [names[row] for row in rows],
         kept={name: values[rows] for name, values in examples.kept.items()},

