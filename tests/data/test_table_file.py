@@ -31,7 +31,6 @@ FEATURES = [[1, 0, 0, 1], [2.5, 1, 0, 0], [-3, 0, 1, 0], [4, 0, 1, 0], [5, 0, 0,
         ([True, False] * 3, ("False", "True"), [1, 0] * 3),
         (pd.Categorical(["no", "yes"] * 3), ("no", "yes"), [0, 1] * 3),
         (pd.Series(list("xyxyxy"), index=[5, 4, 3, 2, 1, 0]), ("x", "y"), [0, 1, 0, 1, 0, 1]),
-        (pd.DataFrame({"y": list("xyxyxy")}), ("x", "y"), [0, 1, 0, 1, 0, 1]),
     ],
 )
 def test_classes_are_the_distinct_labels_in_order(labels, names, encoded):

@@ -15,6 +15,7 @@ from noiselimit.data.arrays import Inputs
 from noiselimit.data.cifar import (
     CIFAR10,
     CIFAR100,
+    Cifar,
     download_cifar,
     download_cifar10n,
     find_cifar,
@@ -50,6 +51,14 @@ class Source:
     """None if it cannot be downloaded."""
 
 
+def _cifar(cifar: Cifar) -> Source:
+    return Source(
+        lambda folder, reading: read_cifar(cifar, folder),
+        is_in=lambda folder: find_cifar(cifar, folder) is not None,
+        download=lambda folder, progress: download_cifar(cifar, folder, progress),
+    )
+
+
 DATA_SETS = {
     "digits": Source(lambda path, reading: digits()),
     "mnist": Source(
@@ -57,16 +66,8 @@ DATA_SETS = {
         is_in=holds_idx,
         download=lambda folder, progress: download_mnist(folder, progress=progress),
     ),
-    "cifar10": Source(
-        lambda folder, reading: read_cifar(CIFAR10, folder),
-        is_in=lambda folder: find_cifar(CIFAR10, folder) is not None,
-        download=lambda folder, progress: download_cifar(CIFAR10, folder, progress),
-    ),
-    "cifar100": Source(
-        lambda folder, reading: read_cifar(CIFAR100, folder),
-        is_in=lambda folder: find_cifar(CIFAR100, folder) is not None,
-        download=lambda folder, progress: download_cifar(CIFAR100, folder, progress),
-    ),
+    "cifar10": _cifar(CIFAR10),
+    "cifar100": _cifar(CIFAR100),
     "cifar10n": Source(
         lambda folder, reading: read_cifar10n(folder), is_in=holds_cifar10n, download=download_cifar10n
     ),

@@ -82,8 +82,6 @@ def frame_data_set(
 
 def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
     """A named column as long as the inputs; its index is ignored."""
-    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
-        values = values.iloc[:, 0]
     series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values), name=what)
     if len(series) != len(inputs):
         counts = f"{len(inputs)} inputs but {len(series)} {what}s"

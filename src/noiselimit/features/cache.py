@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,13 @@ def check_features(name: str, found: Features, rows: int, dimension: int | None 
     if not np.isfinite(found).all():
         raise InputError(f"features '{name}' hold NaN or infinity: use other features.")
     return found
+
+
+def require_package(name: str, package: str) -> None:
+    """InputError unless the package of these features is installed; its module has underscores."""
+    if find_spec(package.replace("-", "_")) is None:
+        remedy = f"run `pip install {package}`"
+        raise InputError(f"features '{name}' need a package that is not installed: {remedy}.")
 
 
 @contextmanager

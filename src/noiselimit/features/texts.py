@@ -25,6 +25,7 @@ from noiselimit.features.cache import (
     calling,
     check_features,
     loading,
+    require_package,
 )
 
 WORDLLAMA, TF_IDF, SENTENCES = "wordllama", "tf-idf", "sentence-transformers"
@@ -121,11 +122,8 @@ def load_text_embedder(name: str) -> TextEmbedder:
     if name != WORDLLAMA and not (kind == SENTENCES and model) and not is_dotted(name):
         known = ("auto", WORDLLAMA, TF_IDF, f"{SENTENCES}:NAME", "package.module:function")
         raise unknown("features of text", name, known)
-    package = kind.replace("-", "_")
-    if not is_dotted(name) and find_spec(package) is None:
-        remedy = f"run `pip install {kind}`"
-        raise InputError(f"features '{name}' need a package that is not installed: {remedy}.")
     if not is_dotted(name):
+        require_package(name, kind)
         with loading(name):
             return _wordllama() if name == WORDLLAMA else _sentence_transformer(name, model)
     function = load("features", name)
