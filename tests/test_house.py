@@ -78,8 +78,8 @@ def test_files_are_chapters() -> None:
     assert {name: count for name, count in lines.items() if count > MOST_LINES_IN_A_FILE} == {}
 
 
-def test_theory_data_and_the_command_line_start_without_torch() -> None:
-    script = "import sys, noiselimit.{}; sys.exit('torch' in sys.modules)"
+def test_theory_data_and_the_command_line_start_without_torch_and_scikit_learn() -> None:
+    script = "import sys, noiselimit.{}; sys.exit(bool({{'torch', 'sklearn'}} & {{*sys.modules}}))"
     for module in ("information", "data.catalogue", "noise", "methods", "runs.spec", "cli.main"):
         assert subprocess.run([sys.executable, "-c", script.format(module)], check=False).returncode == 0, (
             module

@@ -11,7 +11,6 @@ import pytest
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import (
     DataSet,
-    fill_labels,
     is_labelled,
     make_examples,
     require_labels,
@@ -181,13 +180,3 @@ def test_missing_labels() -> None:
     assert some.weights is not None
     assert some.weights.tolist() == [4, 2]
     assert some.inputs[:, 0].tolist() == [6, 2]
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [["a", None], np.array(["a", ""]), pd.Series(["a", pd.NA], dtype="string"), pd.Series([1.0, np.nan])],
-)
-def test_filling_reports_what_was_missing(labels: Any) -> None:
-    filled, missing = fill_labels(labels, "y")
-    assert missing.tolist() == [False, True]
-    assert filled[0] == filled[1]

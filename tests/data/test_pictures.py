@@ -21,7 +21,7 @@ from noiselimit.data.pictures import (
     read_header,
     read_picture,
 )
-from noiselimit.engine import augmentation
+from noiselimit.engine import block_data
 from noiselimit.errors import InputError
 
 WHERE = st.floats(0, 1, exclude_max=True)
@@ -168,8 +168,8 @@ def test_unscaled_pictures_are_cropped_as_the_device_crops_those_in_memory(save,
     path, cut = save(ramp()), Cut(12, 20)
     whole = read_picture(path, cut)
     down, across = (torch.tensor([[value]], dtype=torch.float64) for value in where)
-    views = augmentation.Views(torch.tensor([[flip]]), down, across)
-    wanted = augmentation.cut(torch.from_numpy(whole)[None, None], views)[0, 0].numpy()
+    views = block_data.Views(torch.tensor([[flip]]), down, across)
+    wanted = block_data.cut(torch.from_numpy(whole)[None, None], views)[0, 0].numpy()
     found = read_picture(path, cut, View(flip, *where))
     assert np.array_equal(found, wanted)
     if where == (0.5, 0.5) and not flip:

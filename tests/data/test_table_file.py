@@ -31,7 +31,6 @@ FEATURES = [[1, 0, 0, 1], [2.5, 1, 0, 0], [-3, 0, 1, 0], [4, 0, 1, 0], [5, 0, 0,
         ([True, False] * 3, ("False", "True"), [1, 0] * 3),
         (pd.Categorical(["no", "yes"] * 3), ("no", "yes"), [0, 1] * 3),
         (pd.Series(list("xyxyxy"), index=[5, 4, 3, 2, 1, 0]), ("x", "y"), [0, 1, 0, 1, 0, 1]),
-        (pd.DataFrame({"y": list("xyxyxy")}), ("x", "y"), [0, 1, 0, 1, 0, 1]),
     ],
 )
 def test_classes_are_the_distinct_labels_in_order(labels, names, encoded):
@@ -217,7 +216,7 @@ def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
         (ROWS, {"ignore": ["siz"]}, "--ignore: .*'siz'.*'size'"),
         (ROWS, {"ignore": ["label"]}, "--label and --ignore .*'label'"),
         (ROWS, {"weight": "size", "ignore": ["size"]}, "--weight and --ignore"),
-        ("a,label\n1,0\n2,1\n", {"ignore": ["a"]}, "--ignore"),
+        ("a,label\n1,0\n2,1\n", {"ignore": ["a"]}, "inputs"),
         ("", {}, ""),
         ("a,label\n", {}, "rows"),
         ("label\n0\n1\n0\n", {}, "inputs"),

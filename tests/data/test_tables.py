@@ -108,13 +108,6 @@ def test_rows_that_cannot_be_encoded(change, word):
         TABLE.encode(frame, "new.csv")
 
 
-def test_two_columns_of_the_same_name():
-    with pytest.raises(InputError, match="'age'"):
-        TABLE.encode(pd.concat([FRAME, FRAME[["age"]]], axis=1))
-    with pytest.raises(InputError, match="'x'"):
-        fit_table(pd.DataFrame(np.ones((2, 2)), columns=["x", "x"]), "t")
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -218,6 +211,7 @@ def test_text_columns_that_the_user_names():
     [
         ({}, "inputs"),
         ({"x": []}, "rows"),
+        (pd.DataFrame(np.ones((2, 2)), columns=["x", "x"]), "'x'"),
         ({"": [1]}, "column 0"),
         ({"x": [1], 7: [1]}, "column 1"),
         ({"x": [1, 1]}, "constant"),

@@ -13,7 +13,7 @@ from torch import nn
 
 from noiselimit.dotted import override_factories
 from noiselimit.errors import InputError
-from noiselimit.features import embedders
+from noiselimit.features import cache
 from noiselimit.features.embedders import check_name, load_embedder
 
 CPU = torch.device("cpu")
@@ -48,7 +48,7 @@ def test_weights_that_cannot_be_used(tmp_path: Path, monkeypatch: Any, content: 
 
 @pytest.mark.parametrize("name", ["efficientnet-lite0", "timm:resnet18", "transformers:some/model"])
 def test_a_package_that_is_not_installed(monkeypatch: Any, name: str) -> None:
-    monkeypatch.setattr(embedders, "find_spec", lambda module: None)
+    monkeypatch.setattr(cache, "find_spec", lambda module: None)
     with pytest.raises(InputError, match="pip install"):
         check_name(name)
 

@@ -12,7 +12,7 @@ import pytest
 
 from noiselimit.dotted import override_factories
 from noiselimit.errors import InputError
-from noiselimit.features import texts
+from noiselimit.features import cache, texts
 from noiselimit.features.cache import Embedding
 from noiselimit.features.texts import TextFeatures, load_text_embedder, require_trust
 
@@ -91,7 +91,7 @@ def test_functions_that_cannot_be_used(function: Any, word: str) -> None:
 
 @pytest.mark.parametrize("name", ["wordllama", "sentence-transformers:all"])
 def test_a_package_that_is_not_installed(monkeypatch: Any, name: str) -> None:
-    monkeypatch.setattr(texts, "find_spec", lambda module: None)
+    monkeypatch.setattr(cache, "find_spec", lambda module: None)
     with pytest.raises(InputError, match="pip install"):
         load_text_embedder(name)
 

@@ -226,7 +226,7 @@ def test_reading_json_opens_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", PROBABILITIES)
-@pytest.mark.parametrize("text", [":1.5", ":-0.1", ":nan", ":inf", "", ":", ":40%", ":a:b"])
+@pytest.mark.parametrize("text", [":1.5", ":-0.1", ":nan", "", ":40%"])
 def test_text_that_is_no_probability(kind, text):
     with pytest.raises(InputError, match=kind):
         parse_noise(kind + text)

@@ -115,11 +115,7 @@ def canonical_inputs(values: Any, source: str = "inputs") -> npt.NDArray[Any]:
     """
     array = as_array(values, source, "inputs")
     if array.dtype.kind not in "biuf":
-        remedy = "convert them to real numbers"
-        if hasattr(values, "toarray"):
-            remedy = "they are sparse, so pass .toarray()"
-        elif hasattr(values, "columns"):
-            remedy = "convert every column to numbers, or name all columns so that text is encoded"
+        remedy = "give real numbers: .toarray() of a sparse matrix, or named columns of a frame with text"
         raise InputError(f"{source}: inputs have type {array.dtype}; {remedy}.")
     if array.ndim not in (2, 3, 4):
         raise InputError(f"{source}: inputs have shape {list(array.shape)}; give vectors or images.")

@@ -15,6 +15,7 @@ from noiselimit.data.arrays import Inputs
 from noiselimit.data.cifar import (
     CIFAR10,
     CIFAR100,
+    Cifar,
     download_cifar,
     download_cifar10n,
     find_cifar,
@@ -38,59 +39,47 @@ VARIABLE = "NOISELIMIT_DATA"
 
 
 @dataclass(frozen=True)
-class Folder:
-    """A data set, or a format, whose files are in a folder."""
+class Source:
+    """A data set, or a format of files or folders."""
 
-    is_in: Callable[[Path], bool]
     read: Callable[[Path, Reading], DataSet]
     takes: frozenset[str] = frozenset()
     """Fields of a Reading that it uses; others are refused."""
+    is_in: Callable[[Path], bool] | None = None
+    """Whether a folder holds it; None if it is not in a folder."""
     download: Callable[[Path, Progress | None], None] | None = None
-    """None if the data cannot be downloaded."""
+    """None if it cannot be downloaded."""
 
 
-@dataclass(frozen=True)
-class File:
-    """A format of single files."""
-
-    read: Callable[[Path, Reading], DataSet]
-    read_inputs: Callable[[Path, bool, Table | None], tuple[Inputs, dict[str, npt.NDArray[Any]]]]
-    """(path, whether to read the test part, the run's table) → (inputs, kept columns); labels not needed."""
-    takes: frozenset[str] = frozenset()
+def _cifar(cifar: Cifar) -> Source:
+    return Source(
+        lambda folder, reading: read_cifar(cifar, folder),
+        is_in=lambda folder: find_cifar(cifar, folder) is not None,
+        download=lambda folder, progress: download_cifar(cifar, folder, progress),
+    )
 
 
-DATA_SETS: dict[str, Callable[[], DataSet] | Folder] = {
-    "digits": digits,
-    "mnist": Folder(
-        holds_idx,
+DATA_SETS = {
+    "digits": Source(lambda path, reading: digits()),
+    "mnist": Source(
         lambda folder, reading: read_idx_folder(folder, "mnist"),
+        is_in=holds_idx,
         download=lambda folder, progress: download_mnist(folder, progress=progress),
     ),
-    "cifar10": Folder(
-        lambda folder: find_cifar(CIFAR10, folder) is not None,
-        lambda folder, reading: read_cifar(CIFAR10, folder),
-        download=lambda folder, progress: download_cifar(CIFAR10, folder, progress),
+    "cifar10": _cifar(CIFAR10),
+    "cifar100": _cifar(CIFAR100),
+    "cifar10n": Source(
+        lambda folder, reading: read_cifar10n(folder), is_in=holds_cifar10n, download=download_cifar10n
     ),
-    "cifar100": Folder(
-        lambda folder: find_cifar(CIFAR100, folder) is not None,
-        lambda folder, reading: read_cifar(CIFAR100, folder),
-        download=lambda folder, progress: download_cifar(CIFAR100, folder, progress),
-    ),
-    "cifar10n": Folder(
-        holds_cifar10n, lambda folder, reading: read_cifar10n(folder), download=download_cifar10n
-    ),
-    "clothing1m": Folder(holds_clothing1m, clothing1m, PICTURES),
+    "clothing1m": Source(clothing1m, PICTURES, holds_clothing1m),
 }
 FOLDER_FORMATS = (  # the first that fits; if none does, the last says what is missing
-    Folder(holds_idx, lambda folder, reading: read_idx_folder(folder)),
-    Folder(has_class_folders, read_image_folder, PICTURES),
+    Source(lambda folder, reading: read_idx_folder(folder), is_in=holds_idx),
+    Source(read_image_folder, PICTURES, has_class_folders),
 )
-_TABLE = File(read_table_file, read_table_inputs, TABLES)
-FILE_FORMATS: dict[str, File] = {
-    ".npz": File(read_npz, lambda path, test, table: (read_npz_inputs(path, test=test), {})),
-    ".csv": _TABLE,
-    ".tsv": _TABLE,
-    ".parquet": _TABLE,
+FILE_FORMATS = {
+    ".npz": Source(read_npz),
+    **dict.fromkeys((".csv", ".tsv", ".parquet"), Source(read_table_file, TABLES)),
 }
 
 
@@ -123,30 +112,15 @@ def load_data(
         an InputError names the remedy.
     """
     text = os.fspath(name_or_path)
-    entry = DATA_SETS.get(text)
-    if isinstance(entry, Folder):
-        reading.require_only(entry.takes, text)
-        return entry.read(_find_folder(text, entry, data_dir, download, progress), reading)
-    path = None if entry else _existing_path(text)
-    if download:
-        raise _nothing_to_download(text)
-    if path is None:
-        assert entry is not None
-        reading.require_only((), text)
-        return entry()
-    found = _format_of(path)
-    reading.require_only(found.takes, text)
-    return found.read(path, reading)
+    source = DATA_SETS.get(text) or _format_of(_existing_path(text))
+    reading.require_only(source.takes, text)
+    return source.read(_find_place(text, source, data_dir, download, progress), reading)
 
 
-def _nothing_to_download(source: str) -> InputError:
-    return InputError(f"{source}: there is nothing to download for these data; leave out --download.")
-
-
-def _format_of(path: Path) -> File | Folder:
+def _format_of(path: Path) -> Source:
     if path.is_file():
         return FILE_FORMATS[path.suffix.lower()]
-    return next((folder for folder in FOLDER_FORMATS if folder.is_in(path)), FOLDER_FORMATS[-1])
+    return next((each for each in FOLDER_FORMATS if each.is_in and each.is_in(path)), FOLDER_FORMATS[-1])
 
 
 def _existing_path(text: str) -> Path:
@@ -161,25 +135,26 @@ def _existing_path(text: str) -> Path:
     raise unknown("data set", text, DATA_SETS)
 
 
-def _find_folder(
-    name: str, entry: Folder, data_dir: str | Path | None, download: bool, progress: Progress | None
+def _find_place(
+    text: str, source: Source, data_dir: str | Path | None, download: bool, progress: Progress | None
 ) -> Path:
-    """The folder with the files: NAME in the data folder, or the data folder itself."""
-    parent = data_dir or os.environ.get(VARIABLE)
-    if not parent:
-        hint = ", and add --download if the files are missing" if entry.download else ""
-        raise InputError(f"{name}: the data folder is not known; set --data-dir or {VARIABLE}{hint}.")
-    folders = (Path(parent) / name, Path(parent))
-    folder = next((folder for folder in folders if entry.is_in(folder)), None)
+    """The path itself or, for a named data set, the folder NAME in the data folder, or that itself."""
+    if text in DATA_SETS and source.is_in:
+        parent = data_dir or os.environ.get(VARIABLE)
+        hint = "add --download" if source.download else "ask the authors for the files"
+        if not parent:
+            raise InputError(f"{text}: the data folder is not known; set --data-dir or {VARIABLE}.")
+        folders = (Path(parent) / text, Path(parent))
+        folder = next((folder for folder in folders if source.is_in(folder)), None)
+        if download and source.download:
+            source.download(folder or folders[0], progress)
+            return folder or folders[0]
+        if folder is None:
+            raise InputError(f"{text}: not found in {parent}; set --data-dir or {VARIABLE}, or {hint}.")
+        text = str(folder)
     if download:
-        if entry.download is None:
-            raise InputError(f"{name}: get the files from their authors and set --data-dir or {VARIABLE}.")
-        entry.download(folder or folders[0], progress)
-        return folder or folders[0]
-    if folder is None:
-        hint = "add --download" if entry.download else "ask the authors for the files"
-        raise InputError(f"{name}: not found in {parent}; set --data-dir or {VARIABLE}, or {hint}.")
-    return folder
+        raise InputError(f"{text}: there is nothing to download for these data; leave out --download.")
+    return Path(text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,20 +189,21 @@ def load_unlabelled(
     `shape` is given, a single picture or any folder of pictures will do, too.
     """
     text = os.fspath(name_or_path)
-    entry = DATA_SETS.get(text)
-    if entry is None:
-        if download:
-            raise _nothing_to_download(text)
+    source = DATA_SETS.get(text)
+    if source is not None:
+        if "resize" in source.takes and reading.resize is None and shape:
+            reading = replace(reading, resize=shape[-1])
+    elif not download:
         is_picture = text.lower().endswith(ENDINGS) and shape is not None and Path(text).is_file()
         path = Path(text) if is_picture else _existing_path(text)
         if path.is_file() and not is_picture:
             reading.require_only((), text)
-            inputs, kept = FILE_FORMATS[path.suffix.lower()].read_inputs(path, test, table)
+            if path.suffix.lower() == ".npz":
+                return Unlabelled(read_npz_inputs(path, test=test))
+            inputs, kept = read_table_inputs(path, test, table)
             return Unlabelled(inputs, kept=kept)
         if shape is not None and not holds_idx(path):
             return Unlabelled(*read_new_pictures(path, shape, resize, reading, test=test))
-    elif isinstance(entry, Folder) and "resize" in entry.takes and reading.resize is None and shape:
-        reading = replace(reading, resize=shape[-1])
     data = load_data(text, data_dir, download, progress, reading)
     part = data.test if test else data.examples
     if part is None:

@@ -8,9 +8,9 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Number
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +22,12 @@ from noiselimit.features.cache import Embedding
 
 MISSING = ""
 """How an empty cell is called in a column of names."""
-KINDS: dict[str, Literal["numbers", "names"]] = {  # by what pandas finds in a column
-    "integer": "numbers",
-    "floating": "numbers",
-    "mixed-integer-float": "numbers",
-    "decimal": "numbers",
-    "string": "names",
-    "boolean": "names",  # an empty cell between True and False is then one more name
-    "categorical": "names",
-    "empty": "names",
+KINDS = {  # by what pandas finds in a column
+    **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "numbers"),
+    # An empty cell between True and False is one more name.
+    **dict.fromkeys(("string", "boolean", "categorical", "empty"), "names"),
+    **dict.fromkeys(("date", "datetime", "datetime64"), "dates"),
 }
-DATES = {"date", "datetime", "datetime64"}
-MIXTURES = {"mixed", "mixed-integer"}
 SCALARS = (str, Number, np.generic, datetime.date)
 """What a mixed column may hold besides empty cells."""
 ISO_DATE = re.compile(r"\d{4}[-/]\d{2}[-/]\d{2}(?:[T ].*)?")
@@ -43,14 +37,47 @@ Features = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Numeric:
+class Column:
+    """A column of a table. Its kind says how its values become features."""
+
+    name: str
+
+    @property
+    def is_numeric(self) -> list[bool]:
+        """[width]: which features are to be standardised."""
+        return []
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.is_numeric)
+
+    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
+        """Write the features [n, width] of the values, where there are zeros."""
+
+    def show(self, features: Features) -> str:
+        """The value that the features [width] of a row stand for, to be read by a person."""
+        return "–"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: the fields that are not at their defaults."""
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        usual = {each.name: each.default for each in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if value != usual[name]
+        }
+
+
+@dataclass(frozen=True)
+class Numeric(Column):
     """A column of numbers: one feature, to be standardised.
 
     If cells were empty when it was fitted, they get the median, and a second feature is 1 there. If it held
     words too, they count as empty, and each of the `words` has a further feature.
     """
 
-    name: str
     median: float | None = None
     """None if no cell was empty."""
     words: tuple[str, ...] | None = None
@@ -67,17 +94,10 @@ class Numeric:
                 raise ValueError("words need a median")
 
     @property
-    def width(self) -> int:
-        """Number of features."""
-        return 1 + (self.median is not None) + len(self.words or ())
-
-    @property
     def is_numeric(self) -> list[bool]:
-        """[width]: which features are to be standardised."""
-        return [True] + [False] * (self.width - 1)
+        return [True] + [False] * ((self.median is not None) + len(self.words or ()))
 
     def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
-        """Write the features [n, width] of the values."""
         found = to_float32(values, source, words=self.words is not None)
         empty = ~np.isfinite(found)
         fill = self.mean if self.median is None else self.median
@@ -91,30 +111,19 @@ class Numeric:
             _one_hot(*as_texts(values), self.words, features[:, 2:])
 
     def show(self, features: Features) -> str:
-        """The value that the features [width] of a row stand for, to be read by a person."""
         words = [word for word, there in zip(self.words or (), features[2:], strict=True) if there]
         empty = self.median is not None and features[1]
         return ", ".join(words) or ("missing" if empty else f"{features[0]:.5g}")
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        plain: dict[str, Any] = {"name": self.name}
-        if self.median is not None:
-            plain["median"] = self.median
-        if self.words is not None:
-            plain["words"] = list(self.words)
-        return plain
-
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(Column):
     """A column of names: one feature, 0 or 1, for each category; others are 0 in all of them.
 
     With very many names, only frequent ones are categories. The character n-grams of all others are hashed
     into `hashed` features, so that similar names have similar features, even if they are new.
     """
 
-    name: str
     categories: tuple[str, ...]
     hashed: int = 0
 
@@ -124,18 +133,11 @@ class Categorical:
             raise ValueError("a column of names has categories, and up to 1024 hashed features")
 
     @property
-    def width(self) -> int:
-        """Number of features."""
-        return len(self.categories) + self.hashed
-
-    @property
     def is_numeric(self) -> list[bool]:
-        """[width]: which features are to be standardised."""
-        return [False] * self.width
+        return [False] * (len(self.categories) + self.hashed)
 
     def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
-        """Write the features [n, width] of the values."""
-        if kind_of_input(values, source) == "dates":
+        if kind_of(values, source) == "dates":
             raise InputError(f"{source}: column '{values.name}' holds dates; give names, as in training.")
         codes, texts = as_texts(values)
         _one_hot(codes, texts, self.categories, features)
@@ -145,24 +147,17 @@ class Categorical:
             features[:, len(self.categories) :] = vectors[codes]
 
     def show(self, features: Features) -> str:
-        """The value that the features [width] of a row stand for, to be read by a person."""
         held = [text for text, there in zip(self.categories, features, strict=False) if there]
         return "missing" if held == [MISSING] else ", ".join(held) or "–"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        plain = {"name": self.name, "categories": list(self.categories)}
-        return {**plain, "hashed": self.hashed} if self.hashed else plain
-
 
 @dataclass(frozen=True)
-class Date:
+class Date(Column):
     """A column of dates or times: year, month, day of the week, hour if any, and days since the earliest.
 
     Empty cells get the median date. If there were some when it was fitted, a further feature is 1 there.
     """
 
-    name: str
     earliest: str
     median: str
     hour: bool
@@ -176,68 +171,39 @@ class Date:
             raise ValueError("hour and missing are true or false")
 
     @property
-    def width(self) -> int:
-        """Number of features."""
-        return 4 + self.hour + self.missing
-
-    @property
     def is_numeric(self) -> list[bool]:
-        """[width]: which features are to be standardised."""
-        return [True] * (self.width - self.missing) + [False] * self.missing
+        return [True] * (4 + self.hour) + [False] * self.missing
 
     def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
-        """Write the features [n, width] of the values."""
-        if values.notna().any() and kind_of_input(values, source) == "numbers":
+        if values.notna().any() and kind_of(values, source) == "numbers":
             raise InputError(f"{source}: column '{values.name}' holds numbers; give dates, as in training.")
         found = to_dates(values)
         empty = np.asarray(found.isna())
         found = pd.DatetimeIndex(found.fillna(pd.Timestamp(self.median)))
-        parts: list[Any] = [found.year, found.month, found.day_of_week]
-        if self.hour:
-            parts.append(found.hour)
-        parts.append((found - pd.Timestamp(self.earliest)) / pd.Timedelta(days=1))
-        if self.missing:
-            parts.append(empty)
-        for place, part in enumerate(parts):
+        days = (found - pd.Timestamp(self.earliest)) / pd.Timedelta(days=1)
+        hours, flags = [found.hour] * self.hour, [empty] * self.missing
+        for place, part in enumerate([found.year, found.month, found.day_of_week, *hours, days, *flags]):
             features[:, place] = np.asarray(part)
 
     def show(self, features: Features) -> str:
-        """The value that the features [width] of a row stand for, to be read by a person."""
         if self.missing and features[-1]:
             return "missing"
         date = pd.Timestamp(self.earliest) + pd.Timedelta(days=float(features[3 + self.hour]))
         return f"{date:%Y-%m-%d %H:00}" if self.hour else f"{date:%Y-%m-%d}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
-class Identifier:
+class Identifier(Column):
     """A column that names the rows: no feature, but part of every output, as is free text."""
 
-    name: str
-    width: ClassVar[int] = 0
-    is_numeric: ClassVar[list[bool]] = []
-
-    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
-        """Write nothing."""
-
-    def show(self, features: Features) -> str:
-        """Nothing is known from the features."""
-        return "–"
-
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return {"name": self.name, "identifier": True}
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Column):
     """A column of free text: the features of a frozen embedder."""
 
-    name: str
     embedding: Embedding
     arrays: Mapping[str, npt.NDArray[np.float32]] = field(default_factory=dict, compare=False)
     """Weights of an embedder that was fitted to the texts; stored beside the JSON."""
@@ -247,17 +213,10 @@ class Text:
     """Whether code or a file that the embedding names may be loaded."""
 
     @property
-    def width(self) -> int:
-        """Number of features."""
-        return self.embedding.dimension
-
-    @property
     def is_numeric(self) -> list[bool]:
-        """[width]: which features are to be standardised."""
-        return [True] * self.width
+        return [True] * self.embedding.dimension
 
     def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
-        """Write the features [n, width] of the values."""
         features[:] = (self.embed or self._load())(to_texts(values, source))
 
     def _load(self) -> Callable[[list[str]], Features]:
@@ -268,44 +227,27 @@ class Text:
         self.embedding.require_same(loaded.embedding)
         return loaded.embed
 
-    def show(self, features: Features) -> str:
-        """Nothing is known from the features."""
-        return "–"
-
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return {"name": self.name, "text": asdict(self.embedding)}
-
-
-Column = Numeric | Categorical | Date | Identifier | Text
 
 
 def to_texts(values: "pd.Series[Any]", source: str) -> list[str]:
     """[n] texts, '' in empty cells."""
-    if kind_of_input(values, source) == "dates":
+    if kind_of(values, source) == "dates":
         raise InputError(f"{source}: column '{values.name}' holds dates; give text.")
     codes, texts = as_texts(values)
     return [texts[code] for code in codes]
 
 
 def column_from_json(item: dict[str, Any]) -> Column:
-    """The inverse of the columns' `to_json`; other values raise an exception that `load_run` reports."""
-    column: Column
+    """The inverse of the columns' `to_json`; `Table.from_json` checks that it is."""
     if "identifier" in item:
-        column = Identifier(item["name"])
-    elif "text" in item:
-        column = Text(item["name"], Embedding(**item["text"]))
-    elif "earliest" in item:
-        column = Date(**item)
-    elif "categories" in item:
-        column = Categorical(**{**item, "categories": tuple(item["categories"])})
-    elif "words" in item:
-        column = Numeric(**{**item, "words": tuple(item["words"])})
-    else:
-        column = Numeric(**item)
-    if column.to_json() != item:
-        raise ValueError("not a column of a table")
-    return column
+        return Identifier(item["name"])
+    if "text" in item:
+        return Text(item["name"], Embedding(**item["text"]))
+    lists = ("categories", "words")
+    values: dict[str, Any] = {key: tuple(item[key]) if key in lists else item[key] for key in item}
+    return (Date if "earliest" in item else Categorical if "categories" in item else Numeric)(**values)
 
 
 def _require_distinct_texts(texts: tuple[str, ...]) -> None:
@@ -333,50 +275,22 @@ def _hash(texts: list[str], features: int) -> Features:
     return np.asarray(hashing.transform(texts).toarray(), np.float32)
 
 
-def kind_of(values: "pd.Series[Any]", source: str) -> Literal["numbers", "names"]:
-    """Whether a column holds numbers or names, as labels and weights do; InputError for anything else."""
+def kind_of(values: "pd.Series[Any]", source: str, *, labels: bool = False) -> str:
+    """Whether a column holds 'numbers', 'names' or 'dates'; InputError for anything else.
+
+    Numbers mixed with texts are names. Labels are neither dates nor mixed.
+    """
     found = pd.api.types.infer_dtype(values, skipna=True)
-    if found in KINDS:
-        return KINDS[found]
-    raise _unusable(values, found, source)
-
-
-def kind_of_input(values: "pd.Series[Any]", source: str) -> Literal["numbers", "names", "dates"]:
-    """What a column of inputs holds; numbers mixed with texts are names. InputError for anything else."""
-    found = pd.api.types.infer_dtype(values, skipna=True)
-    if found in DATES:
-        return "dates"
-    if found in MIXTURES and all(isinstance(value, SCALARS) or pd.isna(value) is True for value in values):
-        return "names"
-    if found in KINDS:
-        return KINDS[found]
-    raise _unusable(values, found, source)
-
-
-def _unusable(values: "pd.Series[Any]", found: str, source: str) -> InputError:
-    remedy = "give numbers, text or dates, or remove the column"
-    if found in DATES:
-        remedy = "dates can only be inputs"
-    elif found in {"time", "timedelta", "timedelta64", "period"}:
-        remedy = "give full dates, or numbers such as hours"
-    elif found == "bytes":
-        remedy = "save the text in UTF-8"
-    elif found in MIXTURES:
-        kinds = (type(value).__name__ for value in values if not isinstance(value, (*SCALARS, type(None))))
-        example = next(kinds, "")
-        found = f"mixed ({example})" if example else found
-    return InputError(f"{source}: column '{values.name}' has type {found}; {remedy}.")
-
-
-def numbers(values: "pd.Series[Any]", source: str) -> npt.NDArray[np.float32]:
-    """[n] finite numbers, none missing. True is 1, and text counts where it spells a number."""
-    kind_of(values, source)
-    found = to_float32(values, source)
-    row = first(~np.isfinite(found))
-    if row is not None:
-        problem = "has no number" if np.isnan(found[row]) else "has a number too large for float32"
-        raise InputError(f"{source}: column '{values.name}' {problem} in row {row}; correct it.")
-    return found
+    kind = KINDS.get(found)
+    if found in ("mixed", "mixed-integer") and not labels:
+        others = (value for value in values if not isinstance(value, SCALARS) and pd.isna(value) is not True)
+        other = next((type(value).__name__ for value in others), None)
+        kind, found = (None, f"mixed ({other})") if other else ("names", found)
+    if kind is None or (labels and kind == "dates"):
+        wanted = "numbers or text, not dates" if labels else "numbers, full dates or text in UTF-8"
+        problem = f"column '{values.name}' has type {found}"
+        raise InputError(f"{source}: {problem}; give {wanted}, or remove the column.")
+    return kind
 
 
 def to_float32(values: "pd.Series[Any]", source: str, *, words: bool = False) -> npt.NDArray[np.float32]:
@@ -384,7 +298,7 @@ def to_float32(values: "pd.Series[Any]", source: str, *, words: bool = False) ->
 
     Words raise InputError, or are NaN if they are allowed.
     """
-    kind = kind_of_input(values, source)
+    kind = kind_of(values, source)
     if kind == "dates":
         raise InputError(f"{source}: column '{values.name}' holds dates; give numbers, as in training.")
     if kind == "numbers" or pd.api.types.is_bool_dtype(values):

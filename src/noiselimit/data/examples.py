@@ -6,7 +6,7 @@ without a label; they have the label −1.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -127,24 +127,15 @@ class DataSet:
 
     def __post_init__(self) -> None:
         for part, name in ((self.test, "test"), (self.validation, "validation")):
-            if part is not None:
-                self._require_same_form(part, name)
+            for ours, theirs in _forms(self.examples, part) if part is not None else ():
+                if ours != theirs:
+                    problem = f"the {name} part has {theirs} but the training part {ours}"
+                    raise InputError(f"{self.name}: {problem}; prepare both in the same way.")
 
     @property
     def shown(self) -> Inputs:
         """What reports show of the training examples: their pictures, or the inputs themselves."""
         return self.examples.inputs if self.pictures is None else self.pictures
-
-    def _require_same_form(self, part: Examples, name: str) -> None:
-        train = self.examples
-        for what, ours, theirs in (
-            ("input shape", list(train.input_shape), list(part.input_shape)),
-            ("class names", list(train.class_names), list(part.class_names)),
-            ("values", *_ranges(train.inputs, part.inputs)),
-        ):
-            if ours != theirs:
-                problem = f"the {name} part has {what} {theirs} but the training part {ours}"
-                raise InputError(f"{self.name}: {problem}; prepare both in the same way.")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -157,15 +148,13 @@ class DataSet:
         return hashlib.blake2b(":".join(parts).encode(), digest_size=16).hexdigest()
 
 
-def _ranges(first: Inputs, second: Inputs) -> tuple[str, str]:
-    """The ranges of values of two parts, which differ if one holds bytes and the other fractions."""
-    if first.dtype == second.dtype:
-        return "", ""
-    one, other = (
-        "up to 1" if part.dtype != np.uint8 and highest_value(part) <= 1 else "up to 255"
-        for part in (first, second)
-    )
-    return one, other
+def _forms(*parts: Examples) -> Iterator[tuple[str, ...]]:
+    """What two parts must have in common: pairs of the same words if they do."""
+    yield tuple(f"input shape {list(part.input_shape)}" for part in parts)
+    yield tuple(f"class names {list(part.class_names)}" for part in parts)
+    if len({part.inputs.dtype for part in parts}) > 1:  # one may hold bytes and the other fractions
+        whole = (part.inputs.dtype == np.uint8 or highest_value(part.inputs) > 1 for part in parts)
+        yield tuple("values up to 255" if each else "values up to 1" for each in whole)
 
 
 def make_examples(
@@ -302,13 +291,17 @@ def require_labels(examples: Examples, source: str) -> None:
 
 def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
     """Only these rows [m], in this order."""
-    inputs, clean, weights, names = examples.inputs, examples.clean_labels, examples.weights, examples.names
+    inputs, names = examples.inputs, examples.names
+
+    def take(values: Any) -> Any:
+        return None if values is None else values[rows]
+
     return replace(
         examples,
         inputs=inputs.take(rows.tolist()) if isinstance(inputs, LazyInputs) else inputs[rows],
         labels=examples.labels[rows],
-        clean_labels=None if clean is None else clean[rows],
-        weights=None if weights is None else weights[rows],
+        clean_labels=take(examples.clean_labels),
+        weights=take(examples.weights),
         label_sets={name: labels[rows] for name, labels in examples.label_sets.items()},
         names=None if names is None else [names[row] for row in rows],
         kept={name: values[rows] for name, values in examples.kept.items()},

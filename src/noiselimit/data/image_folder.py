@@ -115,25 +115,16 @@ def _list_parts(folder: Path) -> tuple[tuple[str, ...], dict[str, tuple[list[str
         )
     if set(found) <= set(TEST_NAMES):
         raise InputError(f"{folder}: there is {' and '.join(found)} but no {TRAIN}; add training images.")
-    if not _is_divided(folder, found):
+    if TRAIN not in found or not has_class_folders(folder / TRAIN):  # a class may be called train
+        if {TRAIN} < set(found) <= {TRAIN, *TEST_NAMES}:
+            raise InputError(f"{folder / TRAIN}: its images are not in class folders; make one per class.")
         return tuple(found), {TRAIN: _list_part(folder, "", found)}
+    if others := set(found) - {TRAIN, *TEST_NAMES}:
+        raise InputError(f"{folder}: there is {min(others)} beside {TRAIN}; leave only train, test and val.")
     class_names = list(_class_folders(folder / TRAIN))
     places = [TRAIN, *(name for name in TEST_NAMES if name in found)]
     parts = dict(zip((TRAIN, "test", "validation"), places, strict=False))
     return tuple(class_names), {name: _list_part(folder, place, class_names) for name, place in parts.items()}
-
-
-def _is_divided(folder: Path, found: Sequence[str]) -> bool:
-    """Whether these folders are parts with class folders of their own; a class may also be called train."""
-    if TRAIN not in found:
-        return False
-    others = set(found) - {TRAIN, *TEST_NAMES}
-    divided = has_class_folders(folder / TRAIN)
-    if divided and others:
-        raise InputError(f"{folder}: there is {min(others)} beside {TRAIN}; leave only train, test and val.")
-    if not divided and not others and len(found) > 1:
-        raise InputError(f"{folder / TRAIN}: its images are not in class folders; make one per class.")
-    return divided
 
 
 def _list_part(folder: Path, part: str, class_names: Sequence[str]) -> tuple[list[str], Labels]:

@@ -40,30 +40,20 @@ def tells_label(values: "pd.Series[Any]", labels: Labels) -> bool:
     and most rows of every class must share their value with others.
     """
     labelled = labels >= 0
-    if not labelled.all():
-        values, labels = values[labelled], labels[labelled]
-    owners = _owners(values, labels)
-    return owners is not None and 2 * len(owners[0]) <= len(labels) and _beyond_chance(*owners, labels)
-
-
-def _owners(values: "pd.Series[Any]", labels: Labels) -> tuple[Labels, Labels] | None:
-    """(label, number of rows) of each distinct value; None if a value occurs with several labels."""
+    values, labels = values[labelled], labels[labelled]
     codes, distinct = pd.factorize(values, use_na_sentinel=False)
-    owner = np.empty(len(distinct), np.int64)
-    owner[codes] = labels  # the last one stays
-    if not np.array_equal(owner[codes], labels):
-        return None
-    return owner, np.bincount(codes, minlength=len(distinct))
-
-
-def _beyond_chance(owner: Labels, rows: Labels, labels: Labels) -> bool:
-    """Rows that share a value would agree by chance with the frequency of their class."""
+    owner = np.empty(len(distinct), np.int64)  # the label of each distinct value
+    owner[codes] = labels
+    if not np.array_equal(owner[codes], labels) or 2 * len(owner) > len(labels):
+        return False
+    rows = np.bincount(codes, minlength=len(owner))
     sizes = np.bincount(labels)
     shared = np.bincount(owner[rows > 1], weights=rows[rows > 1], minlength=len(sizes))
-    agreeing = np.bincount(owner, weights=rows - 1, minlength=len(sizes))
     occurs = sizes > 0
     if occurs.sum() < 2 or (2 * shared < sizes)[occurs].any():
         return False
+    # Rows that share a value would agree by chance with the frequency of their class.
+    agreeing = np.bincount(owner, weights=rows - 1, minlength=len(sizes))
     return bool(agreeing[occurs] @ np.log(sizes[occurs] / len(labels)) < np.log(BY_CHANCE))
 
 

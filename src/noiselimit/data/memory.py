@@ -11,7 +11,7 @@ import pandas as pd
 from PIL.Image import Image
 
 from noiselimit.data.arrays import as_array
-from noiselimit.data.pictures import stack_equal
+from noiselimit.data.pictures import is_picture_list, stack_equal
 from noiselimit.errors import InputError
 
 LARGEST_DENSE = 4 * 2**30
@@ -25,19 +25,10 @@ Stack = Callable[[list[Image]], Any]
 def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures: pictures) -> tuple[Any, Any]:
     """(inputs, labels): DataFrames, Series, arrays, and what NumPy makes an array of.
 
-    Parameters
-    ----------
-    inputs, labels
-        Also polars, scipy.sparse and Hugging Face objects, torch Datasets and DataLoaders, lists of PIL
-        pictures, and lists of texts, which become a frame. Labels are None if the inputs hold them, or are
-        a tuple (inputs, labels).
-    stack
-        Called with a list of pictures before they become an array; may return an array of its own.
-
-    Returns
-    -------
-    tuple
-        Objects of other types come back as they are, with None if they have no labels.
+    Takes polars, scipy.sparse and Hugging Face objects, too, torch Datasets and DataLoaders, lists of PIL
+    pictures, and lists of texts, which become a frame. Labels are None if the inputs hold them, or are a
+    tuple (inputs, labels). `stack` gets a list of pictures before they become an array, and may return an
+    array of its own. Objects of other types come back as they are, with None if they have no labels.
     """
     if labels is None and isinstance(inputs, tuple) and len(inputs) == 2:
         inputs, labels = inputs
@@ -52,7 +43,7 @@ def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures:
     inputs, labels = _to_pandas(inputs), _to_pandas(labels)
     if isinstance(labels, pd.DataFrame) and labels.shape[1] == 1:
         labels = labels.iloc[:, 0]
-    if isinstance(inputs, list) and inputs and all(isinstance(each, Image) for each in inputs):
+    if is_picture_list(inputs):
         inputs = stack(inputs)
         inputs = stack_equal(inputs) if isinstance(inputs, list) else inputs
     elif _is_from("scipy", inputs, "toarray"):

@@ -258,9 +258,6 @@ class PictureCheck:
         count = len(self.complaints)
         if not count:
             return ()
-        more = (f"… and {count - MOST_NAMED} more.",) if count > MOST_NAMED else ()
-        return (
-            f"{self.source}: {count} of {total} images are missing or damaged and were skipped:",
-            *self.complaints[:MOST_NAMED],
-            *more,
-        )
+        heading = f"{self.source}: {count} of {total} images are missing or damaged and were skipped:"
+        more = [f"… and {count - MOST_NAMED} more."] if count > MOST_NAMED else []
+        return (heading, *self.complaints[:MOST_NAMED], *more)

@@ -1,8 +1,7 @@
 """Data sets from tables: DataFrames with labels, and CSV, TSV and Parquet files."""
 
 import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from noiselimit.data.arrays import Labels, first
-from noiselimit.data.columns import MISSING, Categorical, Text, as_texts, kind_of, numbers
+from noiselimit.data.columns import MISSING, Categorical, Text, as_texts, kind_of, to_float32
 from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
 from noiselimit.data.leakage import by_option, column_notes
 from noiselimit.data.reading import Reading, readable, require_modest
@@ -26,6 +25,7 @@ from noiselimit.features.texts import TextFeatures
 MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
 HEADER_BYTES = 2**16  # where the separator is looked for
 QUOTED = re.compile(rb'"[^"]*"')
+REMEDY = "give Parquet, or UTF-8 text with the same number of cells in every line"
 NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
 
 
@@ -56,28 +56,25 @@ def frame_data_set(
         filled, missing = fill_labels(given, f"{source}: column '{given.name}'")
         given = pd.Series(filled, name=given.name) if missing.any() else given
 
-    def read_clean() -> Any:
-        if clean_labels is None:
-            return None
-        codes, texts = _label_texts(_as_column(clean_labels, "clean label", inputs, source), source)
-        return np.array(texts)[codes]
-
-    def read_weights() -> Any:
-        return None if weights is None else numbers(_as_column(weights, "weight", inputs, source), source)
+    def column(values: Any, what: str, read: Callable[["pd.Series[Any]", str], Any]) -> Any:
+        return None if values is None else read(_as_column(values, what, inputs, source), source)
 
     table, (names, encoded), clean, weight = all_of(
         source,
-        lambda step: step(),
         [
             lambda: fit_table(inputs, source, text),
             lambda: class_numbers(given, source),
-            read_clean,
-            read_weights,
+            lambda: column(clean_labels, "clean label", _label_texts),
+            lambda: column(weights, "weight", to_float32),
         ],
     )
-    features = table.encode(inputs, source)
     examples = make_examples(
-        features, encoded, class_names=names, clean_labels=clean, weights=weight, source=source
+        table.encode(inputs, source),
+        encoded,
+        class_names=names,
+        clean_labels=None if clean is None else np.array(clean[1])[clean[0]],
+        weights=weight,
+        source=source,
     )
     examples = replace(without_labels(examples, missing), kept=table.kept(inputs))
     return DataSet(name, examples, table=table, notes=table.notes)
@@ -85,8 +82,6 @@ def frame_data_set(
 
 def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
     """A named column as long as the inputs; its index is ignored."""
-    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
-        values = values.iloc[:, 0]
     series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values), name=what)
     if len(series) != len(inputs):
         counts = f"{len(inputs)} inputs but {len(series)} {what}s"
@@ -105,14 +100,11 @@ def class_numbers(labels: "pd.Series[Any]", source: str) -> tuple[tuple[str, ...
 
 def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[Labels, list[str]]:
     """(codes [n], the distinct texts in order), none of them empty; numbers must be whole."""
-    is_number = kind_of(labels, source) == "numbers"
+    is_number = kind_of(labels, source, labels=True) == "numbers"
     codes, spelled = as_texts(labels)
     # Two classes that differ only in the blanks around them look the same to a reader.
     spelled = [text.strip() for text in spelled]
-    whole = [text.removeprefix("-").isdecimal() for text in spelled]
-    good = [
-        text != MISSING and (not is_number or is_whole) for text, is_whole in zip(spelled, whole, strict=True)
-    ]
+    good = [text.removeprefix("-").isdecimal() if is_number else text != MISSING for text in spelled]
     row = first(~np.array(good, bool)[codes])
     if row is not None:
         cell = f"the label '{spelled[codes[row]]}' in row {row}"
@@ -134,26 +126,20 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         clean = "clean_label"
     roles = {"label": reading.label or "label", "clean-label": clean, "weight": reading.weight}
     inputs = [name for name in frame.columns if name not in roles.values()]
-    named = [(option, name) for option, name in roles.items() if name is not None]
-    named += [("ignore", name) for name in dict.fromkeys(reading.ignore)]
-    if frame.empty:
-        raise InputError(f"{path}: the table has no rows; add some.")
     if reading.label is None and "label" not in frame.columns:
         names = ", ".join(map(repr, inputs[:20]))
         raise InputError(f"{path}: no column 'label'; name the label column with --label ({names}).")
+    named = [*roles.items(), *(("ignore", name) for name in dict.fromkeys(reading.ignore))]
     for option, name in named:
-        if name not in frame.columns:
+        if name is not None and name not in frame.columns:
             raise InputError(f"{path}: --{option}: {unknown('column', name, inputs)}")
-        options = [f"--{other}" for other, column in named if column == name]
+        options = [f"--{other}" for other, column in named if column == name is not None]
         if len(options) > 1:
             raise InputError(f"{path}: {' and '.join(options)} name the same column '{name}'; correct one.")
-    if reading.ignore and not set(inputs) - set(reading.ignore):
-        raise InputError(f"{path}: --ignore leaves no input columns; name fewer.")
     columns = {option: None if name is None else frame.pop(name) for option, name in roles.items()}
     ignored = [name for name in frame.columns if name in reading.ignore]
     frame = frame.drop(columns=ignored)
     left_out = [f"{path}: ignored {', '.join(map(repr, ignored))}."] if ignored else []
-    features = TextFeatures(reading.features, reading.text, reading.cache, reading.progress)
     data = frame_data_set(
         frame,
         columns["label"],
@@ -162,7 +148,7 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
         clean_labels=columns["clean-label"],
         weights=columns["weight"],
         keep_unlabelled=reading.keep_unlabelled,
-        text=features,
+        text=TextFeatures(reading.features, reading.text, reading.cache, reading.progress),
     )
     assert data.table is not None
     inputs_only = data.table.without_kept(frame)
@@ -189,8 +175,9 @@ def read_table_inputs(
 
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     """All columns. In a CSV, those in `text_columns` stay text even if all of their values are numbers."""
-    with _readable(path):
-        content = _with_index(read_parquet(path)) if is_parquet(path) else _read_csv(path, text_columns)
+    with readable(path, REMEDY):
+        is_parquet = path.suffix.lower() == ".parquet"
+        content = _with_index(read_parquet(path)) if is_parquet else _read_csv(path, text_columns)
         require_distinct_names(content.column_names, str(path))
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
         # there are not two copies of everything at a time.
@@ -200,25 +187,13 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         return frame
 
 
-def is_parquet(path: Path) -> bool:
-    """By the ending of its name."""
-    return path.suffix.lower() == ".parquet"
-
-
 def read_parquet(path: Path) -> pyarrow.Table:
     """All rows of a Parquet file; raises InputError if it is damaged or unpacks to far more than its size."""
-    with _readable(path), pyarrow.parquet.ParquetFile(path) as file:
+    with readable(path, REMEDY), pyarrow.parquet.ParquetFile(path) as file:
         require_modest(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
         content = file.read()
         content.validate(full=True)  # text in a damaged file may not be UTF-8
         return content
-
-
-def _readable(path: Path) -> AbstractContextManager[None]:
-    wanted = (
-        "a Parquet file" if is_parquet(path) else "UTF-8 text with the same number of cells in every line"
-    )
-    return readable(path, f"give {wanted}")
 
 
 def _with_index(content: pyarrow.Table) -> pyarrow.Table:

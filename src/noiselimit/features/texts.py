@@ -15,10 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.reading import reason_of
 from noiselimit.dotted import is_dotted, load
 from noiselimit.errors import InputError, unknown
-from noiselimit.features.cache import KEY_BYTES, Embedding, FeatureCache, Features
+from noiselimit.features.cache import (
+    KEY_BYTES,
+    Embedding,
+    FeatureCache,
+    Features,
+    calling,
+    check_features,
+    loading,
+    require_package,
+)
 
 WORDLLAMA, TF_IDF, SENTENCES = "wordllama", "tf-idf", "sentence-transformers"
 TERMS, DIMENSIONS = 2**14, 128
@@ -58,16 +66,9 @@ class TextEmbedder:
         return store.read(keys)[[row_of[text] for text in texts]]
 
     def _checked(self, texts: list[str]) -> Features:
-        name, wanted = self.embedding.name, (len(texts), self.embedding.dimension)
-        try:
+        with calling(self.embedding.name):
             found = np.asarray(self.call(texts), np.float32)
-        except Exception as error:
-            raise InputError(f"features '{name}' fail ({reason_of(error)}): use others.") from error
-        if found.shape != wanted:
-            raise InputError(f"features '{name}' return shape {list(found.shape)}: return {list(wanted)}.")
-        if not np.isfinite(found).all():
-            raise InputError(f"features '{name}' hold NaN or infinity: use other features.")
-        return found
+        return check_features(self.embedding.name, found, len(texts), self.embedding.dimension)
 
 
 @dataclass(frozen=True)
@@ -121,25 +122,14 @@ def load_text_embedder(name: str) -> TextEmbedder:
     if name != WORDLLAMA and not (kind == SENTENCES and model) and not is_dotted(name):
         known = ("auto", WORDLLAMA, TF_IDF, f"{SENTENCES}:NAME", "package.module:function")
         raise unknown("features of text", name, known)
-    package = kind.replace("-", "_")
-    if not is_dotted(name) and find_spec(package) is None:
-        remedy = f"run `pip install {kind}`"
-        raise InputError(f"features '{name}' need a package that is not installed: {remedy}.")
-    try:
-        if name == WORDLLAMA:
-            return _wordllama()
-        if kind == SENTENCES:
-            return _sentence_transformer(name, model)
-    except Exception as error:
-        reason = f"features '{name}' cannot be loaded ({reason_of(error)})"
-        raise InputError(f"{reason}: check the name, or download the model first.") from error
+    if not is_dotted(name):
+        require_package(name, kind)
+        with loading(name):
+            return _wordllama() if name == WORDLLAMA else _sentence_transformer(name, model)
     function = load("features", name)
-    try:
-        example = np.asarray(function(["Label noise."]), np.float32)
-        dimension = int(example.reshape(1, -1).shape[1])
-    except Exception as error:
-        raise InputError(f"features '{name}' fail ({reason_of(error)}): fix the function.") from error
-    return TextEmbedder(Embedding(name, digest_arrays([example]), dimension), function, cached=True)
+    with calling(name):
+        example = np.asarray(function(["Label noise."]), np.float32).reshape(1, -1)
+    return TextEmbedder(Embedding(name, digest_arrays([example]), example.shape[1]), function, cached=True)
 
 
 def _wordllama() -> TextEmbedder:

@@ -1,6 +1,6 @@
 """Label noise: replace labels with wrong ones, from a seed, without changing the original.
 
-A new kind of noise is a file in this folder and a line in NOISES.
+A new kind of noise is a class in a file of this folder and a line in NOISES.
 """
 
 import json
@@ -9,43 +9,22 @@ from typing import Any
 import numpy as np
 
 from noiselimit.errors import InputError, unknown
-from noiselimit.noise.base import Noise, parse_number
-from noiselimit.noise.given import GivenNoise
-from noiselimit.noise.instance import InstanceNoise
-from noiselimit.noise.matrix import MatrixNoise
-from noiselimit.noise.none import NoNoise
-from noiselimit.noise.pair import PairNoise
-from noiselimit.noise.preview import Preview, preview, preview_classes
-from noiselimit.noise.symmetric import SymmetricNoise
-from noiselimit.noise.uniform import UniformNoise
-
-__all__ = [
-    "NOISES",
-    "GivenNoise",
-    "InstanceNoise",
-    "MatrixNoise",
-    "NoNoise",
-    "Noise",
-    "PairNoise",
-    "Preview",
-    "SymmetricNoise",
-    "UniformNoise",
-    "as_noise",
-    "noise_from_json",
-    "noise_to_json",
-    "parse_noise",
-    "preview",
-    "preview_classes",
-]
+from noiselimit.noise.base import Noise as Noise
+from noiselimit.noise.base import NoNoise as NoNoise
+from noiselimit.noise.base import SymmetricNoise as SymmetricNoise
+from noiselimit.noise.base import UniformNoise as UniformNoise
+from noiselimit.noise.base import parse_number
+from noiselimit.noise.given import GivenNoise as GivenNoise
+from noiselimit.noise.instance import InstanceNoise as InstanceNoise
+from noiselimit.noise.matrix import MatrixNoise as MatrixNoise
+from noiselimit.noise.pair import PairNoise as PairNoise
+from noiselimit.noise.preview import Preview as Preview
+from noiselimit.noise.preview import preview as preview
+from noiselimit.noise.preview import preview_classes as preview_classes
 
 NOISES: dict[str, type[Noise]] = {
-    "none": NoNoise,
-    "uniform": UniformNoise,
-    "symmetric": SymmetricNoise,
-    "pair": PairNoise,
-    "matrix": MatrixNoise,
-    "instance": InstanceNoise,
-    "given": GivenNoise,
+    kind.kind: kind
+    for kind in (NoNoise, UniformNoise, SymmetricNoise, PairNoise, MatrixNoise, InstanceNoise, GivenNoise)
 }
 
 

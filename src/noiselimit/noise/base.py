@@ -1,4 +1,4 @@
-"""What every noise can do, and what noises share that depend on the label alone or on one probability."""
+"""What every noise can do; noise with a transition matrix; none, uniform and symmetric noise."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -89,6 +89,30 @@ def draw_from_transition(labels: Labels, transition: Matrix, seed: int) -> Label
 
 
 @dataclass(frozen=True)
+class NoNoise(ClassNoise):
+    """Keep every label."""
+
+    kind: ClassVar[str] = "none"
+
+    @classmethod
+    def from_parameter(cls, parameter: object) -> Self:
+        if parameter is not None:
+            raise InputError(f"noise 'none:{parameter}' is not possible: write none or uniform:P.")
+        return cls()
+
+    @property
+    def parameter(self) -> None:
+        return None
+
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        return np.eye(len(class_names))
+
+    def apply(self, examples: Examples, seed: int) -> Examples:
+        """Return the examples as they are; unknown clean labels stay unknown."""
+        return replace(examples, labels=examples.labels.copy())
+
+
+@dataclass(frozen=True)
 class ProbabilityNoise(Noise):
     """Noise with one parameter, a probability."""
 
@@ -100,6 +124,34 @@ class ProbabilityNoise(Noise):
     @property
     def parameter(self) -> float:
         return self.probability
+
+
+@dataclass(frozen=True)
+class UniformNoise(ProbabilityNoise, ClassNoise):
+    """With this probability a label becomes one of the k − 1 other classes, each equally likely."""
+
+    kind: ClassVar[str] = "uniform"
+
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        classes = len(class_names)
+        matrix = np.full((classes, classes), self.probability / (classes - 1))
+        np.fill_diagonal(matrix, 1 - self.probability)
+        return matrix
+
+
+@dataclass(frozen=True)
+class SymmetricNoise(ProbabilityNoise, ClassNoise):
+    """With this probability a label is replaced by any of the k classes, its own included.
+
+    A share of P (k − 1)/k of the labels becomes wrong; with `UniformNoise` it is P.
+    """
+
+    kind: ClassVar[str] = "symmetric"
+
+    def transition(self, class_names: Sequence[str]) -> Matrix:
+        classes = len(class_names)
+        share = self.probability / classes
+        return np.full((classes, classes), share) + (1 - self.probability) * np.eye(classes)
 
 
 def parse_number(kind: str, text: str) -> float | None:

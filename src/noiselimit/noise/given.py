@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noiselimit.data.arrays import Labels, encode_labels, read_labels
 from noiselimit.data.examples import Examples
-from noiselimit.errors import InputError, unknown
+from noiselimit.errors import InputError
 from noiselimit.noise.base import Noise, read_file
 
 
@@ -70,20 +70,18 @@ class GivenNoise(Noise):
         if self.digest is None:
             if self.name in examples.label_sets:
                 return examples.label_sets[self.name].copy()
-            if examples.label_sets:
-                raise unknown("label set of given noise", self.name, examples.label_sets)
+            known = ", ".join(map(repr, examples.label_sets)) or "none"
             raise InputError(
-                f"the data have no label set '{self.name}': use data that have one, such as cifar10n, or "
-                "name a file of labels as given:FILE."
+                f"the data have no label set '{self.name}' (they have {known}): use data such as cifar10n, "
+                "or name a file of labels as given:FILE."
             )
         if self.labels is None:
             raise InputError(
                 f"{self.name}: a run keeps only the digest of given labels, name given:FILE again."
             )
         if len(self.labels) != len(examples):
-            raise InputError(
-                f"{self.name}: {len(self.labels)} labels but {len(examples)} examples, give one for each."
-            )
+            counts = f"{len(self.labels)} labels but {len(examples)} examples"
+            raise InputError(f"{self.name}: {counts}, give one for each.")
         return _encode(self.labels, examples.class_names, self.name)
 
 

@@ -65,19 +65,22 @@ def preview(examples: Examples, noise: Noise, seed: int) -> Preview:
     classes = examples.classes
     applied = noise.apply(examples, seed)
     counts = np.bincount(clean * classes + applied.labels, minlength=classes**2).reshape(classes, classes)
-    posteriors = noise.posteriors(examples, seed)
-    expected = None if posteriors is None else _mean_by_class(posteriors, clean, classes)
-    # Labels that were wrong before come from an unknown model, so the bits can only be estimated.
-    estimated = posteriors is None or not np.array_equal(clean, examples.labels)
+    posteriors, expected = noise.posteriors(examples, seed), None
+    if posteriors is not None:
+        expected = np.full((classes, classes), np.nan)
+        for label in np.unique(clean):
+            expected[label] = posteriors[clean == label].mean(axis=0)
     if applied.clean_labels is None:
         return Preview(examples.class_names, counts, expected, np.nan, False, clean_is_known=False)
-    if posteriors is None or estimated:
-        sizes = counts.sum(axis=1)
-        present = sizes > 0
-        bits = entropy(_shares(counts)[present]) @ sizes[present] / sizes.sum()
-    else:
-        bits = entropy_of_posteriors(posteriors)
-    return Preview(examples.class_names, counts, expected, float(bits), estimated)
+    # Labels that were wrong before come from an unknown model, so the bits can only be estimated.
+    if posteriors is not None and np.array_equal(clean, examples.labels):
+        return Preview(
+            examples.class_names, counts, expected, float(entropy_of_posteriors(posteriors)), False
+        )
+    sizes = counts.sum(axis=1)
+    present = sizes > 0
+    bits = float(entropy(_shares(counts)[present]) @ sizes[present] / sizes.sum())
+    return Preview(examples.class_names, counts, expected, bits, True)
 
 
 def preview_classes(class_names: Sequence[str], noise: Noise) -> Preview:
@@ -85,13 +88,6 @@ def preview_classes(class_names: Sequence[str], noise: Noise) -> Preview:
     matrix = noise.transition(class_names)
     bits = float(entropy_of_transition(matrix))
     return Preview(tuple(class_names), None, matrix, bits, bits_are_estimated=False)
-
-
-def _mean_by_class(posteriors: Matrix, clean: npt.NDArray[np.int64], classes: int) -> Matrix:
-    mean = np.full((classes, classes), np.nan)
-    for label in np.unique(clean):
-        mean[label] = posteriors[clean == label].mean(axis=0)
-    return mean
 
 
 def _shares(counts: npt.NDArray[np.int64]) -> Matrix:
