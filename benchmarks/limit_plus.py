@@ -1,8 +1,8 @@
 """Trials of LIMIT+, LIMIT with mean teachers and a self-supervised start, on CIFAR-10.
 
 `python -m benchmarks.limit_plus pretrain` trains a backbone on the pictures alone; `train` runs settings one
-after another and appends a JSON line for each. A label reaches the classifier only through the predictor q: its
-targets are probabilities of q's moving average. Clean labels are only reported.
+after another and appends a JSON line for each. A label reaches the classifier only through the predictor q,
+whose averaged probabilities are its targets. Clean labels are only reported.
 """
 
 import argparse
