@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
+from noiselimit.cli.errors import holds_results, note_saved
 from noiselimit.cli.options import (
     Compute,
     Config,
@@ -24,18 +25,12 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.progress import (
-    embedding_progress,
-    holds_results,
-    note_saved,
-    print_notes,
-    training_progress,
-)
 from noiselimit.cli.tables import plain_table, print_all, print_json
 from noiselimit.data.reading import CACHE, Reading
 from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
 from noiselimit.files import clear_leftovers, folder_lock, temporary_name
+from noiselimit.progress import embedding_progress, print_notes, training_progress
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
