@@ -1,7 +1,9 @@
 """Describe runs: as JSON, as rows of a table, and as the contents of a report."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -17,6 +19,7 @@ from noiselimit.engine.preparation import usual_parent_rate
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
+from noiselimit.runs.folder import find_run_folders, load_run
 from noiselimit.runs.run import Run, choose
 from noiselimit.runs.spec import problem
 
@@ -45,6 +48,51 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
         }
         for run, chosen in zip(runs, choose(runs), strict=True)
     ]
+
+
+def load_runs(folder: str | Path) -> pd.DataFrame:
+    """Load a folder of runs as a table.
+
+    Parameters
+    ----------
+    folder : a folder of runs, that of one run, or that of an audit.
+
+    Returns
+    -------
+    DataFrame
+        One row per run: `method`, hyper-parameters, `seed` and all other settings as in `RunSpec`; `data`,
+        the name of the data; `chosen`, whether validation chose the setting; the metrics; `folder`. What a
+        method does not have and what is not known is missing.
+
+    Examples
+    --------
+    Mean and standard deviation over the seeds:
+
+    >>> runs = load_runs("runs")
+    >>> settings = runs.groupby(["method", "beta"], dropna=False)
+    >>> accuracy = settings["test_accuracy"].agg(["mean", "std", "count"])
+    """
+    runs = [load_run(place) for place in find_run_folders(Path(folder))]
+    hyper = dict.fromkeys(name for run in runs for name in run.spec.hyper)
+    return pd.DataFrame(
+        {
+            "method": run.spec.method,
+            **{name: run.spec.hyper.get(name) for name in hyper},
+            "seed": run.spec.seed,
+            **{name: _as_cell(value) for name, value in describe(run).items() if name not in NOT_SETTINGS},
+            "chosen": chosen,
+            **{name: value for name, value in run.metrics.items() if not isinstance(value, dict | list)},
+            "folder": str(run.path),
+        }
+        for run, chosen in zip(runs, choose(runs), strict=True)
+    )
+
+
+def _as_cell(value: Any) -> Any:
+    """A setting that a table can group by; a noise becomes text."""
+    if not isinstance(value, dict):
+        return value
+    return readable(value) if all(isinstance(each, str) for each in value.values()) else json.dumps(value)
 
 
 def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
