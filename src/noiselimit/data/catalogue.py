@@ -30,7 +30,13 @@ from noiselimit.data.memory import from_memory
 from noiselimit.data.mnist import digits, download_mnist, holds_idx, read_idx_folder
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import PICTURES, TABLES, Reading
-from noiselimit.data.table_file import frame_data_set, is_table, read_table_file, read_table_inputs
+from noiselimit.data.table_file import (
+    frame_data_set,
+    is_table,
+    read_new_list,
+    read_table_file,
+    read_table_inputs,
+)
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError, unknown
 
@@ -85,7 +91,7 @@ FOLDER_FORMATS = (  # the first that fits; if none does, the last says what is m
     Folder(holds_idx, lambda folder, reading: read_idx_folder(folder)),
     Folder(has_class_folders, read_image_folder, PICTURES),
 )
-_TABLE = File(read_table_file, read_table_inputs, TABLES)
+_TABLE = File(read_table_file, read_table_inputs, TABLES | PICTURES)
 FILE_FORMATS: dict[str, File] = {
     ".npz": File(read_npz, lambda path, test, table: (read_npz_inputs(path, test=test), {})),
     ".csv": _TABLE,
@@ -221,8 +227,13 @@ def load_unlabelled(
         is_picture = text.lower().endswith(ENDINGS) and shape is not None and Path(text).is_file()
         path = Path(text) if is_picture else _existing_path(text)
         if path.is_file() and not is_picture:
+            found = FILE_FORMATS[path.suffix.lower()]
+            if found is _TABLE and table is None and shape is not None and len(shape) == 3:
+                listed = read_new_list(path, reading)
+                new = read_new_pictures(path, shape, resize, reading, test=test, listed=listed)
+                return Unlabelled(*new)
             reading.require_only((), text)
-            inputs, kept = FILE_FORMATS[path.suffix.lower()].read_inputs(path, test, table)
+            inputs, kept = found.read_inputs(path, test, table)
             return Unlabelled(inputs, kept=kept)
         if shape is not None and not holds_idx(path):
             return Unlabelled(*read_new_pictures(path, shape, resize, reading, test=test))
