@@ -51,7 +51,7 @@ class Task:
     budget: int | None = option(None, "Flag the N worst labels: as many as you can review.", metavar="N")
     min_quality: float | None = option(None, "Flag every label of lower quality, in [0, 1].", metavar="Q")
     write: Path | None = option(
-        None, "Write a cleaned copy as well; of images, a CSV of paths.", metavar="FILE"
+        None, "Write a cleaned copy as well; of images, a list of their paths.", metavar="FILE"
     )
     fix: str | None = option(
         None, "What the copy does with flagged rows: drop or relabel.", metavar="NAME", shown="drop"
