@@ -46,6 +46,7 @@ def test_a_folder_of_runs_as_a_data_frame(blobs: DataSet, tmp_path: Path) -> Non
         assert (row["status"] == "failed") == pd.isna(row["test_accuracy"]) == run.failed
     settings = table.groupby(["method", "beta", "noise"], dropna=False)  # cross-entropy has no beta
     pairs = settings["test_accuracy"].mean()
+    assert table["capacity_bits"].mean() is not None  # unknown in all runs
     assert settings.size().tolist() == [1, 2, 2, 2, 2]
     assert pairs.iloc[-1] == np.mean([run.metrics["test_accuracy"] for run in runs[6:8]])
 

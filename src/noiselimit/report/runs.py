@@ -27,6 +27,8 @@ SUSPECTS = 40
 COLUMNS_SHOWN, LONGEST_CELL, LONGEST_TEXT = 8, 60, 400
 NOT_SETTINGS = frozenset({"schema", "method", "hyper", "seed", "parent"})
 """Fields of a spec that have a column of their own, or follow from others."""
+NOT_CELLS = frozenset({"transition", "versions"})
+"""Metrics that are no single values."""
 
 
 def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -77,11 +79,11 @@ def load_runs(folder: str | Path) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "method": run.spec.method,
-            **{name: run.spec.hyper.get(name) for name in hyper},
+            **{name: run.spec.hyper.get(name, np.nan) for name in hyper},
             "seed": run.spec.seed,
             **{name: _as_cell(value) for name, value in describe(run).items() if name not in NOT_SETTINGS},
             "chosen": chosen,
-            **{name: value for name, value in run.metrics.items() if not isinstance(value, dict | list)},
+            **{name: _as_cell(value) for name, value in run.metrics.items() if name not in NOT_CELLS},
             "folder": str(run.path),
         }
         for run, chosen in zip(runs, choose(runs), strict=True)
@@ -89,9 +91,9 @@ def load_runs(folder: str | Path) -> pd.DataFrame:
 
 
 def _as_cell(value: Any) -> Any:
-    """A setting that a table can group by; a noise becomes text."""
+    """A value that a table can group by and average: a noise becomes text, None becomes NaN."""
     if not isinstance(value, dict):
-        return value
+        return np.nan if value is None else value
     return readable(value) if all(isinstance(each, str) for each in value.values()) else json.dumps(value)
 
 
