@@ -1,5 +1,6 @@
 """Links in the documents resolve, their Python examples run, and no page grows too long."""
 
+import doctest
 import os
 import re
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import noiselimit
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -58,9 +61,21 @@ def test_python_examples_run(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_every_public_name_is_documented() -> None:
-    import noiselimit
+def test_examples_in_docstrings_run(
+    blobs: noiselimit.DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    noiselimit.train(noiselimit.grid(epochs=1, seed=[0, 1]), blobs, out="runs")
+    public = {name: getattr(noiselimit, name) for name in noiselimit.__all__}
+    runner = doctest.DocTestRunner()
+    for name, value in public.items():
+        for example in doctest.DocTestFinder(recurse=False).find(value, name, globs=dict(public)):
+            runner.run(example)
+    assert runner.tries >= 4
+    assert not runner.failures
 
+
+def test_every_public_name_is_documented() -> None:
     headings = set(re.findall(r"\w+", " ".join(re.findall(r"^## (.*)$", page("python"), re.M))))
     kinds = {name for name in noiselimit.__all__ if name.endswith("Noise")}  # one section describes them all
     assert not set(noiselimit.__all__) - kinds - headings

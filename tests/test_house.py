@@ -19,7 +19,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"engine"},
     {"features"},
     {"runs"},
-    {"loss", "training"},
+    {"loss", "progress", "training"},
     {"report"},
     {"audit"},
     {"estimator"},

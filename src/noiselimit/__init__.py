@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from noiselimit.noise import PairNoise as PairNoise
     from noiselimit.noise import SymmetricNoise as SymmetricNoise
     from noiselimit.noise import UniformNoise as UniformNoise
+    from noiselimit.report.runs import load_runs as load_runs
     from noiselimit.runs.folder import load_run as load_run
     from noiselimit.runs.run import Run as Run
     from noiselimit.runs.run import choose as choose
@@ -50,6 +51,7 @@ _MODULES = {
     "grid": "runs.spec",
     "load_data": "data.catalogue",
     "load_run": "runs.folder",
+    "load_runs": "report.runs",
     "make_examples": "data.examples",
     "train": "training",
 }

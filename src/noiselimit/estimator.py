@@ -38,10 +38,11 @@ from noiselimit.errors import InputError, number
 from noiselimit.features.pictures import PictureFeatures
 from noiselimit.features.texts import TextFeatures
 from noiselimit.methods import get_method
+from noiselimit.progress import embedding_progress
 from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.run import Run, choose, mean_probabilities
 from noiselimit.runs.spec import RunSpec, grid
-from noiselimit.training import Progress, train
+from noiselimit.training import train
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,7 +61,8 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     seeds : runs to average.
     epochs, batch_size : 'auto' follows the number of examples.
     validation_share : share of the examples held out.
-    random_state, n_jobs, verbose : as in scikit-learn.
+    random_state, n_jobs : as in scikit-learn.
+    verbose : above 0, show the progress on stderr.
     device : 'auto', 'cpu' or 'cuda'.
     features : pretrained features of pictures and texts, as in `find_label_issues`.
 
@@ -127,7 +129,8 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         frozen = PictureFeatures(self.features, self.network, self.device)
         X, y = from_memory(X, y, frozen.stack)  # noqa: N806
-        table = _fit_table(X, self.features)
+        with embedding_progress(not self.verbose) as show:
+            table = _fit_table(X, TextFeatures(self.features, progress=show))
         if table is None:
             given, y = validate_data(self, X, y, allow_nd=True)
         else:
@@ -138,7 +141,8 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, given, ensure_non_negative=True)
-        inputs, embedding = frozen.embed(canonical_inputs(given, "X"))
+        with embedding_progress(not self.verbose) as show:
+            inputs, embedding = frozen.embed(canonical_inputs(given, "X"), show)
         if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
             raise InputError(f"seeds is {self.seeds!r}: give a whole number ≥ 1.")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.seeds).tolist()
@@ -150,7 +154,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             threads=effective_n_jobs(self.n_jobs),
             averaged=True,
-            progress=self._log if self.verbose else None,
+            progress=bool(self.verbose),
         )
         chosen = [run for run, counts in zip(runs, choose(runs), strict=True) if counts]
         if not chosen:
@@ -223,21 +227,15 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **choices,
         )
 
-    def _log(self, news: Progress) -> None:
-        if news.record is None or self.verbose > 1:
-            what = "done" if news.record is None else f"validation {news.record['validation_accuracy']:.3f}"
-            hyper = "".join(f" {name}={value:g}" for name, value in news.spec.hyper.items())
-            print(f"[LimitClassifier] {news.spec.method}{hyper}: {what}, epoch {news.done}/{news.total}")
 
-
-def _fit_table(inputs: Any, features: str) -> Table | None:
+def _fit_table(inputs: Any, text: TextFeatures) -> Table | None:
     """How to encode a DataFrame; None for arrays, and for frames of numbers only, which need no encoding."""
     if not is_table(inputs):
         return None
     plain = all(pd.api.types.is_numeric_dtype(dtype) for dtype in inputs.dtypes)
     if plain and not inputs.isna().any(axis=None):
         return None
-    return fit_table(inputs, "X", TextFeatures(features))
+    return fit_table(inputs, "X", text)
 
 
 MIN_VALIDATION = 10

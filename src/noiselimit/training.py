@@ -27,6 +27,7 @@ from noiselimit.errors import InputError
 from noiselimit.files import clear_leftovers, folder_lock
 from noiselimit.machine import available_cores
 from noiselimit.networks import Role
+from noiselimit.progress import shown_progress
 from noiselimit.runs.folder import load_run, write_run
 from noiselimit.runs.result import make_run, require_averaged
 from noiselimit.runs.run import Run
@@ -59,7 +60,7 @@ def train(
     graphs: str = "auto",
     averaged: bool = False,
     checkpoints: str | float = "auto",
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Run]:
     """Train runs; those that can be rows of one tensor program train together.
@@ -78,7 +79,7 @@ def train(
     kernels, graphs : 'auto', 'on' or 'off': our own GPU kernels and CUDA graphs. Both fall back if they fail.
     averaged : average the networks' probabilities over the second half of the epochs (`Run.averaged`).
     checkpoints : 'auto' (less than 2 % of the time), least seconds between two (0: every epoch), or 'off'.
-    progress : called after every epoch and run.
+    progress : True shows the progress on stderr; a function is called after every epoch and run.
     stop : called from worker threads; once it returns True, training raises `Stopped`. It is called at every
         step or, if epochs take less than a second, after every epoch, whose end is then saved.
 
@@ -95,8 +96,8 @@ def train(
     bound = [bind(spec, data, fast_precision(found)) for spec in listed]
     cores = check_threads(threads, threads_per_block)
     folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
-    with nullcontext() if folder is None else folder_lock(folder):
-        trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, progress, stop)
+    with nullcontext() if folder is None else folder_lock(folder), shown_progress(progress) as show:
+        trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, show, stop)
         runs = trainer.train(bound, interval)
     return [runs[spec.hash] for spec in bound]
 

@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from noiselimit.audit.fixes import write_cleaned
 from noiselimit.audit.issues import Audit, FlagRule, audit_probabilities
@@ -160,13 +161,36 @@ def test_class_folders_become_a_list(tmp_path: Path) -> None:
     data = DataSet("pets", examples)
     audit = flagging([0, 0, 1], [0, 1, 1], [0, 1, 0])
     assert write_cleaned(folder, target, audit, "relabel", data=data) == cleaned(3, 0, 1)
-    assert pd.read_csv(target).to_dict("list") == {"path": names, "label": ["cat", "dog", "dog"]}
+    paths = [f"pets/{name}" for name in names]
+    assert pd.read_csv(target).to_dict("list") == {"path": paths, "label": ["cat", "dog", "dog"]}
     assert write_cleaned(folder, target, audit, "drop", data=data, overwrite=True) == cleaned(2, 1, 0)
-    assert pd.read_csv(target)["path"].tolist() == [names[0], names[2]]
+    assert pd.read_csv(target)["path"].tolist() == [paths[0], paths[2]]
     with pytest.raises(InputError, match="outside"):
         write_cleaned(folder, folder / "list.csv", audit, data=data)
     with pytest.raises(InputError, match="--write"):
         write_cleaned(folder, target, audit, data=DATA, overwrite=True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_the_copy_of_a_list_of_pictures_finds_them(tmp_path: Path, ending: str) -> None:
+    """Also in another folder, and without the pictures that were skipped."""
+    for name in ("1.png", "2.png", "3.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("L", (4, 4)).save(tmp_path / name)
+    paths = ["1.png", str(tmp_path / "2.png"), "gone.png", "3.png"]
+    list_of = pd.DataFrame({"file": paths, "kind": ["a", "a", "b", "b"]})
+    list_of.to_csv(tmp_path / "list.tsv", sep="\t", index=False)
+    list_of.to_csv(tmp_path / "list.csv", index=False)
+    list_of.to_parquet(tmp_path / "list.parquet")
+    reading = Reading(label="kind", skip_bad_images=True)
+    data = load_data(tmp_path / f"list.{ending}", reading=reading)
+    audit = flagging([0, 0, 1], [0, 1, 1], [0, 1, 0])
+    for place, first in (("new", "../1.png"), (".", "1.png")):
+        target = tmp_path / place / f"copy.{ending}"
+        write_cleaned(tmp_path / f"list.{ending}", target, audit, "relabel", data=data, label="kind")
+        copy = load_data(target, reading=Reading(label="kind")).examples
+        assert copy.names == [first, paths[1], f"{Path(first).parent / '3.png'}"]
+        assert copy.labels.tolist() == [0, 1, 1]
 
 
 def test_errors_leave_nothing_behind(tmp_path: Path) -> None:

@@ -164,7 +164,8 @@ def test_class_folders_of_pictures(command, photos) -> None:
     assert flagged["predicted_label"].tolist() == ["low & wide"]
     assert "high/30.png" in answer.out
     kept = pd.read_csv("kept.csv").set_index("path")["label"]
-    assert (kept["high/30.png"], len(kept)) == ("low & wide", 60)
+    assert (kept["photos/high/30.png"], len(kept)) == ("low & wide", 60)
+    assert command("train", "--data", "kept.csv", "--method", "ce", "--epochs", "1", "--quiet").code == 0
     assert 'src="data:image/png;base64,' in Path("audit-photos/report.html").read_text("utf-8")
 
 

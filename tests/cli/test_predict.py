@@ -121,6 +121,19 @@ def test_new_pictures_need_no_classes_and_no_size(command, tmp_path, picture_run
     assert alone["probability"][0] == pytest.approx(both["probability"][1], abs=1e-6)
 
 
+def test_a_list_of_pictures(command, tmp_path, picture_run):
+    (tmp_path / "list.csv").write_text("row,file\n0,pictures/dark/01.png\n1,pictures/light/00.png\n")
+    assert command("predict", picture_run, "list.csv").code == 0
+    found = pd.read_csv("predictions.csv")
+    assert found["name"].tolist() == ["pictures/dark/01.png", "pictures/light/00.png"]
+    (tmp_path / "list.csv").write_text("row,file\n0,pictures/dark/00.png\n")
+    answer = command("predict", picture_run, "list.csv", "--overwrite")
+    assert (answer.code, "missing" in answer.err) == (2, True)
+    (tmp_path / "list.csv").write_text("row,file\n0,dark\n")
+    answer = command("predict", picture_run, "list.csv", "--overwrite")
+    assert (answer.code, "no column" in answer.err) == (2, True)
+
+
 def test_the_picture_files_of_training_are_cut_as_in_training(command, picture_run):
     command("predict", picture_run, "pictures")
     found = pd.read_csv("predictions.csv")["probability"]

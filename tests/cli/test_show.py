@@ -2,9 +2,6 @@
 
 import json
 import re
-import shutil
-
-from noiselimit.cli.show import find_run_folders
 
 
 def test_one_run_in_full(command, one_run):
@@ -34,17 +31,3 @@ def test_json(command, runs):
     assert shown[1]["data"]["input_shape"] == [5]
     assert [record["epoch"] for record in shown[1]["history"]] == [1, 2]
     assert shown[1]["metrics"]["status"] == "finished"
-
-
-def test_unfinished_folders_are_not_taken_for_runs(one_run, runs):
-    shutil.copytree(one_run, runs / ".unfinished.tmp")
-    assert len(find_run_folders(runs)) == 3
-    assert find_run_folders(one_run) == [one_run]
-
-
-def test_runs_are_sorted_by_their_numbers(tmp_path):
-    names = ["ce-seed0-aa", "limit-l-beta0.3-seed0-aa", "limit-l-beta3-seed0-aa", "limit-l-beta10-seed0-aa"]
-    for name in names:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "spec.json").touch()
-    assert [folder.name for folder in find_run_folders(tmp_path)] == names

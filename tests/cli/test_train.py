@@ -1,6 +1,9 @@
 """noiselimit train: grids, folders, the table, --config and --resume."""
 
 import json
+import os
+import pty
+import subprocess
 import sys
 from pathlib import Path
 
@@ -109,3 +112,27 @@ def test_all_mistakes_of_a_config_file_are_listed(command):
     for word in ("'learning-rate'", "'config'", "beta must", "seed must", "noise must", "quiet must"):
         assert word in answer.err
     assert "epochs must" not in answer.err
+
+
+@pytest.mark.parametrize(("kind", "bar"), [("xterm-256color", True), ("dumb", False)])
+def test_a_terminal_shows_a_bar(program, table, kind, bar):
+    shown, terminal = pty.openpty()
+    ended = subprocess.run(
+        [*program, "train", "--data", table, "--epochs", "3"],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env={**os.environ, "TERM": kind, "COLUMNS": "80"},
+        timeout=60,
+        text=True,
+    )
+    os.close(terminal)
+    output = b""
+    try:
+        while piece := os.read(shown, 65536):
+            output += piece
+    except OSError:  # Linux reports the closed end like this
+        pass
+    os.close(shown)
+    assert ended.returncode == 0
+    assert "\x1b" not in ended.stdout
+    assert (b"3/3" in output) == bar

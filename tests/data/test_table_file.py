@@ -1,12 +1,14 @@
 """DataFrames with labels, and CSV, TSV and Parquet files."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
+from PIL import Image
 
 from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.columns import Categorical, Numeric
@@ -264,3 +266,67 @@ def test_new_rows_that_cannot_be_encoded(write, content, arguments, word):
     path = write(content)
     with pytest.raises(InputError, match=f"^{path}: .*{word}"):
         read_table_inputs(path, *arguments)
+
+
+LIST = "path,label,sure,true,old\npets/1.png,cat,1,cat,x\n../2.JPG,dog,2,cat,y\npets/3.png,dog,0,dog,z\n"
+AS_LIST = Reading(weight="sure", clean_label="true", ignore=["old"])
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """Three pictures, one of them beside the folder of the list."""
+    for row, name in enumerate(("lists/pets/1.png", "2.JPG", "lists/pets/3.png")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (6, 4), (10 * row,) * 3).save(tmp_path / name)
+    return tmp_path / "lists"
+
+
+def test_a_list_of_pictures(write, pets):
+    data = load_data(write(LIST, "lists/pets.csv"), reading=AS_LIST)
+    examples = data.examples
+    assert examples.inputs.shape == (3, 3, 4, 6)
+    assert examples.inputs[:, 0, 0, 0].tolist() == [0, 10, 20]
+    assert (data.name, data.table, examples.class_names) == ("pets", None, ("cat", "dog"))
+    assert (examples.labels.tolist(), examples.clean_labels.tolist()) == ([0, 1, 1], [0, 0, 1])
+    assert examples.weights.tolist() == [1, 2, 0]
+    assert examples.names == ["pets/1.png", "../2.JPG", "pets/3.png"]
+    (pets / "pets" / "1.png").write_bytes(b"no picture")
+    skipping = replace(AS_LIST, skip_bad_images=True, resize=2)
+    left = load_data(write(LIST.replace("../2", str(pets.parent / "2")), "lists/pets.csv"), reading=skipping)
+    assert left.examples.inputs.shape == (2, 3, 2, 2)
+    assert (left.examples.labels.tolist(), left.examples.weights.tolist()) == ([1, 1], [2, 0])
+    assert "1 of 3 images" in left.notes[1]
+
+
+def test_a_list_may_lack_labels_in_an_audit(write, pets):
+    path = write(LIST.replace("dog,2", ",2"), "lists/pets.csv")
+    ignoring = replace(AS_LIST, ignore=["old", "true", "sure"], clean_label=None, weight=None)
+    with pytest.raises(InputError, match="''"):
+        load_data(path, reading=ignoring)
+    kept = load_data(path, reading=replace(ignoring, keep_unlabelled=True))
+    assert kept.examples.labels.tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reading", "word"),
+    [
+        ("3.png", "4.png", AS_LIST, "1 of 3 .*'pets/4.png' in row 2"),
+        ("pets/1.png", "", AS_LIST, "'' in row 0"),
+        ("pets/1.png", "pets", AS_LIST, "'pets' in row 0"),
+        ("pets/1.png", "pets.csv", AS_LIST, "pets.csv"),
+        ("cat,1", "hen,1", AS_LIST, "clean label .* cat"),
+        ("old", "older", Reading(resize=2), "--ignore sure,true,older"),
+    ],
+)
+def test_lists_that_cannot_be_used(write, pets, old, new, reading, word):
+    with pytest.raises(InputError, match=word):
+        load_data(write(LIST.replace(old, new), "lists/pets.csv"), reading=reading)
+
+
+def test_paths_beside_other_columns_and_paths_as_text_are_a_table(write, pets):
+    path = write(LIST.replace("../", "pets/"), "lists/pets.csv")
+    data = load_data(path)
+    assert data.table is not None
+    assert "'path' names image files" in data.notes[0]
+    words = "".join(f"a {row} b{row % 2}.png,{row % 2}\n" for row in range(30))
+    assert load_data(write("path,label\n" + words), reading=Reading(text=["path"])).table is not None

@@ -60,6 +60,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         records[:20].tofile(folder / "cifar-10-batches-bin" / name)
         batch = {b"data": records[:20, 1:], b"labels": records[:20, 0].tolist()}
         (folder / "cifar-10-batches-py" / name.removesuffix(".bin")).write_bytes(pickle.dumps(batch, 2))
+    listed = pd.DataFrame({"path": ["a/1.png", "b/1.jpg", "b/2.webp"], "label": ["x", "y", "y"]})
+    listed.to_csv(folder / "photos" / "list.csv", index=False)
     for name in ("a/1.png", "b/1.jpg", "b/2.webp", "a/2.gif", "a/3.bmp", "a/4.tif"):
         Image.fromarray(PICTURES[:1].reshape(32, 32, 3)).save(folder / "photos" / name)
     data = DataSet("toys", make_examples(inputs, LABELS))
@@ -108,6 +110,7 @@ READERS: dict[str, tuple[str, Read]] = {  # what is damaged → (what is copied,
         f"photos/{name}": ("photos", lambda path: check(load_data(path, reading=Reading(resize=8))))
         for name in ("a/1.png", "b/1.jpg", "b/2.webp", "a/2.gif", "a/3.bmp", "a/4.tif")
     },
+    "photos/list.csv": ("photos", lambda path: check(load_data(path / "list.csv"))),
     **{
         f"run/{name}": ("run", check_run)
         for name in ("spec.json", "data.json", "metrics.json", "weights.safetensors", "outputs.parquet")

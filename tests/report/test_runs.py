@@ -1,13 +1,16 @@
 """Runs as JSON and as the contents of a page."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from noiselimit.data.columns import Categorical, Numeric
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.tables import Table
 from noiselimit.report.html import render
-from noiselimit.report.runs import differing_settings, make_report, readable, show_inputs
+from noiselimit.report.runs import differing_settings, load_runs, make_report, readable, show_inputs
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train
 
@@ -27,6 +30,25 @@ def test_every_problem_has_a_sentence_and_differing_settings_have_columns(blobs:
     page = render(report)
     for noise in noises:
         assert f"ce, {noise}, 0.001</text>" in page
+
+
+def test_a_folder_of_runs_as_a_data_frame(blobs: DataSet, tmp_path: Path) -> None:
+    specs = grid(method=["ce", "limit-l"], beta=3, noise=["uniform:0.2", np.eye(3)], seed=[0, 1], **FAST)
+    specs.append(RunSpec("ce", learning_rate=1e30, **FAST))
+    runs = train(specs, blobs, out=tmp_path)
+    table = load_runs(tmp_path)
+    assert (len(table), table["chosen"].sum()) == (9, 4)
+    assert table["noise"].nunique() == 3  # of which none is a dict
+    by_folder = table.set_index("folder")
+    for run in runs:
+        row = by_folder.loc[str(run.path)]
+        assert row["learning_rate"] == run.spec.learning_rate
+        assert (row["status"] == "failed") == pd.isna(row["test_accuracy"]) == run.failed
+    settings = table.groupby(["method", "beta", "noise"], dropna=False)  # cross-entropy has no beta
+    pairs = settings["test_accuracy"].mean()
+    assert table["capacity_bits"].mean() is not None  # unknown in all runs
+    assert settings.size().tolist() == [1, 2, 2, 2, 2]
+    assert pairs.iloc[-1] == np.mean([run.metrics["test_accuracy"] for run in runs[6:8]])
 
 
 def test_test_labels_are_called_clean_only_if_known(blobs: DataSet) -> None:

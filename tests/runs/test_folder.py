@@ -14,7 +14,7 @@ from safetensors import safe_open
 from noiselimit import InputError, RunSpec, grid, load_run, train
 from noiselimit.data.examples import DataSet
 from noiselimit.networks import NETWORKS
-from noiselimit.runs.folder import export_classifier
+from noiselimit.runs.folder import export_classifier, find_run_folders
 from noiselimit.runs.run import Run
 
 SPEC = RunSpec("limit-l", epochs=3, batch_size=16, noise="uniform:0.3")  # type: ignore[arg-type]
@@ -113,6 +113,15 @@ def test_weights_that_do_not_fit_are_refused(copy: Path, network: str) -> None:
     change(copy / "spec.json", network=network)
     with pytest.raises(InputError, match=network):
         _ = load_run(copy).model
+
+
+def test_folders_of_runs(copy: Path, tmp_path: Path) -> None:
+    names = ["ce-seed0-aa", "limit-l-beta0.3-seed0-aa", "limit-l-beta3-seed0-aa", "limit-l-beta10-seed0-aa"]
+    for name in [*names, ".unfinished.tmp"]:
+        shutil.copytree(copy, tmp_path / "audit" / "runs" / name)
+    assert [folder.name for folder in find_run_folders(tmp_path / "audit" / "runs")] == names
+    assert find_run_folders(tmp_path / "audit") == find_run_folders(tmp_path / "audit" / "runs")
+    assert find_run_folders(copy) == [copy]
 
 
 def test_not_a_run_folder(tmp_path: Path) -> None:

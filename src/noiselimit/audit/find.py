@@ -2,7 +2,8 @@
 
 import dataclasses
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,10 @@ from noiselimit.data.memory import from_memory
 from noiselimit.data.table_file import class_numbers, frame_data_set, is_table
 from noiselimit.errors import InputError, Notice
 from noiselimit.features.texts import TextFeatures
+from noiselimit.progress import embedding_progress
+
+if TYPE_CHECKING:
+    from noiselimit.training import Progress
 
 
 def find_label_issues(
@@ -36,6 +41,7 @@ def find_label_issues(
     threads: int | None = None,
     many_classes: bool = False,
     features: str = "auto",
+    progress: "Callable[[Progress], None] | bool | None" = None,
 ) -> pd.DataFrame:
     """Find label errors, by training on the data or from class probabilities that you have.
 
@@ -60,6 +66,8 @@ def find_label_issues(
         colour pictures of at least 32 pixels a side, if the extra `images` is installed. Text: 'wordllama',
         'tf-idf', 'sentence-transformers:NAME_OR_PATH' or a function; 'auto' is wordllama if the extra `text`
         is installed, else tf-idf.
+    progress : bool or function
+        True shows the progress on stderr; a function is called as by `train`.
 
     Returns
     -------
@@ -86,10 +94,12 @@ def find_label_issues(
         frozen = PictureFeatures(features, plan.network, device)
         X, y = from_memory(X, y, frozen.stack)  # noqa: N806
         _check_arguments(X, y, labels, pred_probs, trains=trains)
-        data, given = prepare_data(X, y, features)
-        data = frozen.apply(check_data(data, many_classes=many_classes), threads=threads)
+        with embedding_progress(progress is not True) as show:
+            data, given = prepare_data(X, y, TextFeatures(features, progress=show))
+            checked = check_data(data, many_classes=many_classes)
+            data = frozen.apply(checked, threads=threads, progress=show)
         _notify(*data.notes)
-        audit = fit(data, plan, device=device, threads=threads).audit(given, rule)
+        audit = fit(data, plan, device=device, threads=threads, progress=progress).audit(given, rule)
         audit = dataclasses.replace(audit, table=_with_names(audit.table, data, X, y))
     _notify(describe_missing(audit.missing.tolist()), audit.warning, audit.note)
     return audit.table
@@ -132,7 +142,11 @@ def _plan(plan: AuditPlan | None, fast: bool, seed: Any) -> AuditPlan:
     return plan if seed is None else dataclasses.replace(plan, seeds=(seed,))
 
 
-def prepare_data(inputs: Any, labels: Any, features: str = "auto") -> tuple[DataSet, GivenLabels]:
+def prepare_data(
+    inputs: Any,
+    labels: Any,
+    text: TextFeatures = TextFeatures(),  # noqa: B008 - frozen
+) -> tuple[DataSet, GivenLabels]:
     """Turn X and y into a data set; y is None if the inputs bring their own labels."""
     if labels is None:
         data = as_data_set(inputs)
@@ -142,9 +156,7 @@ def prepare_data(inputs: Any, labels: Any, features: str = "auto") -> tuple[Data
     else:
         column = pd.Series(label_array(labels, "y"), name="y")
     if is_table(inputs):
-        data = frame_data_set(
-            inputs, column, source="X and y", keep_unlabelled=True, text=TextFeatures(features)
-        )
+        data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True, text=text)
         assert data.table is not None
         columns = data.table.without_kept(inputs)
         notes = column_notes(columns, data.examples.labels, "X", by_drop)

@@ -1,5 +1,6 @@
 """Cleaned copies of the data: flagged rows dropped or relabelled. The source is never changed."""
 
+import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,9 +38,9 @@ def write_cleaned(
 ) -> dict[str, int]:
     """Write a copy of `source`, which `data` were read from; drop or relabel flagged rows.
 
-    Columns, their order, cell texts and types stay as they are. For a folder of class folders, the copy is a
-    CSV of paths and labels. `label` names the column of labels in a table. Returns how many rows are in the
-    copy, were dropped and got another label.
+    Columns, their order, cell texts and types stay as they are. Of picture files, the copy is a list of
+    labels and paths relative to the list. `label` names the column of labels in a table. Returns how many
+    rows are in the copy, were dropped and got another label.
     """
     check_cleaned_target(source, target, overwrite=overwrite)
     if audit.flags_withheld:
@@ -49,10 +50,16 @@ def write_cleaned(
         )
     fixes = Fixes.from_table(audit.table, fix)
     with atomic_file(target) as temporary:
-        if source.is_dir():
-            _list_pictures(source, temporary, fixes, audit, data)
+        label = label or "label"
+        if source.is_dir() or data.examples.names is not None:
+            frame = _picture_list(source, target, label, fixes, data)
+            if target.suffix.lower() == ".parquet":
+                frame.to_parquet(temporary, index=False)
+            else:
+                mark = "\t" if target.suffix.lower() == ".tsv" else ","
+                frame.to_csv(temporary, sep=mark, index=False, lineterminator="\n")
         else:
-            WRITERS[source.suffix.lower()](source, temporary, fixes, label or "label")
+            WRITERS[source.suffix.lower()](source, temporary, fixes, label)
     kept = int(fixes.kept.sum())
     return {"rows": kept, "dropped": len(fixes.kept) - kept, "relabelled": int(fixes.changed.sum())}
 
@@ -155,11 +162,13 @@ WRITERS: dict[str, Callable[[Path, Path, Fixes, str], None]] = {
 }
 
 
-def _list_pictures(source: Path, target: Path, fixes: Fixes, audit: Audit, data: DataSet) -> None:
+def _picture_list(source: Path, target: Path, label: str, fixes: Fixes, data: DataSet) -> pd.DataFrame:
+    """Paths, relative to the folder of the target unless the source has absolute ones, and labels."""
     names = data.examples.names
     if names is None:
         raise InputError(f"{source}: this is no folder of class folders; leave out --write.")
-    column = audit.table["given_label"].where(~fixes.changed, audit.table["predicted_label"])
-    labels = to_class_names(column, data.examples.class_names)
-    frame = pd.DataFrame({"path": names, "label": labels})
-    frame[fixes.kept].to_csv(target, index=False, lineterminator="\n")
+    old, new = (source if source.is_dir() else source.parent).resolve(), target.resolve().parent
+    if old != new:
+        names = [name if os.path.isabs(name) else os.path.relpath(old / name, new) for name in names]
+    labels = to_class_names(pd.Series(fixes.wanted), data.examples.class_names)
+    return pd.DataFrame({"path": list(names), label: labels})[fixes.kept]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
+from noiselimit.cli.errors import holds_results, note_saved
 from noiselimit.cli.options import (
     Compute,
     Config,
@@ -24,18 +25,12 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.progress import (
-    embedding_progress,
-    holds_results,
-    note_saved,
-    print_notes,
-    training_progress,
-)
 from noiselimit.cli.tables import plain_table, print_all, print_json
 from noiselimit.data.reading import CACHE, Reading
 from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
 from noiselimit.files import clear_leftovers, folder_lock, temporary_name
+from noiselimit.progress import embedding_progress, print_notes, training_progress
 from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
@@ -56,7 +51,7 @@ class Task:
     budget: int | None = option(None, "Flag the N worst labels: as many as you can review.", metavar="N")
     min_quality: float | None = option(None, "Flag every label of lower quality, in [0, 1].", metavar="Q")
     write: Path | None = option(
-        None, "Write a cleaned copy as well; of images, a CSV of paths.", metavar="FILE"
+        None, "Write a cleaned copy as well; of images, a list of their paths.", metavar="FILE"
     )
     fix: str | None = option(
         None, "What the copy does with flagged rows: drop or relabel.", metavar="NAME", shown="drop"

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
+from noiselimit.cli.errors import note_saved
 from noiselimit.cli.options import Compute, Json, Quiet, field_options, path_option, several, with_options
-from noiselimit.cli.progress import note_saved, training_progress
 from noiselimit.cli.tables import print_choice, print_json, print_runs
 from noiselimit.files import folder_lock, write_json
+from noiselimit.progress import training_progress
 
 EPOCHS = 40
 

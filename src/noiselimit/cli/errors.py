@@ -1,8 +1,9 @@
-"""Messages for mistakes on the command line, and options from a --config file."""
+"""Messages for mistakes and interrupts on the command line, and options from a --config file."""
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,22 @@ def _parser_message(error: Any) -> str:
 def _option_names(command: Any) -> dict[str, str]:
     """Parameter name → option as it is typed."""
     return {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("-")}
+
+
+@contextmanager
+def note_saved(folder: Path) -> Iterator[None]:
+    """Add to an interrupt what the folder of runs holds; `noiselimit.cli.main` prints it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if holds_results(folder):
+            error.add_note("checkpoints and finished runs are kept")
+        raise
+
+
+def holds_results(folder: Path) -> bool:
+    """Whether a checkpoint or a finished run is in the folder."""
+    return any(folder.glob("*/*.safetensors"))
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:

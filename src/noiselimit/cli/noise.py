@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noiselimit.cli.options import Json, Source, field_options, several, with_options
-from noiselimit.cli.progress import print_notes
 from noiselimit.cli.tables import NONE, fits, percent, plain_table, print_all, print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
+from noiselimit.progress import print_notes
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -67,8 +67,8 @@ class Source:
 
     def load(self, data: str, reading: Reading, quiet: bool = False) -> "DataSet":
         """Load the data, downloaded if that was asked for."""
-        from noiselimit.cli.progress import download_progress
         from noiselimit.data.catalogue import load_data
+        from noiselimit.progress import download_progress
 
         return load_data(data, self.data_dir, self.download, download_progress(quiet), reading)
 

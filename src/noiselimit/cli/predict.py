@@ -14,10 +14,10 @@ from noiselimit.cli.options import (
     path_option,
     with_options,
 )
-from noiselimit.cli.progress import download_progress, print_notes
 from noiselimit.cli.tables import print_json
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
+from noiselimit.progress import download_progress, print_notes
 
 
 @with_options(reading=field_options(Reading, "resize", "skip_bad_images"))

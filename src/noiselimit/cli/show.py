@@ -1,6 +1,5 @@
 """noiselimit show."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +19,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print what run folders hold: one run, or several as a table."""
-    from noiselimit.runs.folder import load_run
+    from noiselimit.runs.folder import find_run_folders, load_run
 
     loaded = [load_run(folder) for path in runs for folder in find_run_folders(path)]
     if as_json:
@@ -29,17 +28,6 @@ def show(
         _print_one(loaded[0])
     else:
         print_runs(loaded)
-
-
-def find_run_folders(path: Path) -> list[Path]:
-    """Return the run folders in a folder, or the folder itself; beta 3 comes before beta 10."""
-    inside = sorted((spec.parent for spec in path.glob("[!.]*/spec.json")), key=_by_numbers)
-    return inside if inside and not (path / "spec.json").exists() else [path]
-
-
-def _by_numbers(folder: Path) -> list[str | float]:
-    parts = re.split(r"(\d+(?:\.\d+)?)", folder.name)  # text and numbers in turn
-    return [float(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def _as_json(run: "Run") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noiselimit.cli.errors import note_saved
 from noiselimit.cli.options import (
     Compute,
     Config,
@@ -21,11 +22,11 @@ from noiselimit.cli.options import (
     several,
     with_options,
 )
-from noiselimit.cli.progress import embedding_progress, note_saved, print_notes, training_progress
 from noiselimit.cli.tables import print_choice, print_json, print_runs
 from noiselimit.data.reading import CACHE, Reading
 from noiselimit.errors import InputError
 from noiselimit.files import folder_lock, read_small_text, write_json
+from noiselimit.progress import embedding_progress, print_notes, training_progress
 
 if TYPE_CHECKING:
     from noiselimit.data.examples import DataSet

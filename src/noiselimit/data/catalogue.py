@@ -31,7 +31,13 @@ from noiselimit.data.memory import from_memory
 from noiselimit.data.mnist import digits, download_mnist, holds_idx, read_idx_folder
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import PICTURES, TABLES, Reading
-from noiselimit.data.table_file import frame_data_set, is_table, read_table_file, read_table_inputs
+from noiselimit.data.table_file import (
+    frame_data_set,
+    is_table,
+    read_new_list,
+    read_table_file,
+    read_table_inputs,
+)
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError, unknown
 
@@ -79,7 +85,7 @@ FOLDER_FORMATS = (  # the first that fits; if none does, the last says what is m
 )
 FILE_FORMATS = {
     ".npz": Source(read_npz),
-    **dict.fromkeys((".csv", ".tsv", ".parquet"), Source(read_table_file, TABLES)),
+    **dict.fromkeys((".csv", ".tsv", ".parquet"), Source(read_table_file, TABLES | PICTURES)),
 }
 
 
@@ -197,8 +203,13 @@ def load_unlabelled(
         is_picture = text.lower().endswith(ENDINGS) and shape is not None and Path(text).is_file()
         path = Path(text) if is_picture else _existing_path(text)
         if path.is_file() and not is_picture:
+            is_table = path.suffix.lower() != ".npz"
+            if is_table and table is None and shape is not None and len(shape) == 3:
+                listed = read_new_list(path, reading)
+                new = read_new_pictures(path, shape, resize, reading, test=test, listed=listed)
+                return Unlabelled(*new)
             reading.require_only((), text)
-            if path.suffix.lower() == ".npz":
+            if not is_table:
                 return Unlabelled(read_npz_inputs(path, test=test))
             inputs, kept = read_table_inputs(path, test, table)
             return Unlabelled(inputs, kept=kept)

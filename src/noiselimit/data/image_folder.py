@@ -1,4 +1,4 @@
-"""Folders of pictures: class folders to train on, and unlabelled pictures to predict for."""
+"""Picture files: class folders and lists to train on, and unlabelled pictures to predict for."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -30,8 +30,8 @@ class _Part:
 
     paths: Sequence[str]
     """[n], below the data's folder."""
-    labels: Labels
-    """[n]"""
+    rows: Labels
+    """[n]: their places among all pictures of the part."""
     sizes: npt.NDArray[np.int64]
     """[n, 2]: width and height."""
     grey: npt.NDArray[np.bool_]
@@ -50,27 +50,17 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
     in it or in its own sub-folders. Hidden folders do not count.
     """
     class_names, listed = _list_parts(folder)
-    check = PictureCheck(str(folder), skip=reading.skip_bad_images)
-    parts = {name: _measure(folder, *part, check) for name, part in listed.items()}
-    for_features = _suit_features(list(parts.values()), reading)
-    side = reading.features_side if for_features else None
-    cut = _choose_cut(folder, list(parts.values()), reading.resize or side)
-    streamed = for_features or _too_large(sum(len(part.paths) for part in parts.values()), cut)
-    if streamed and cut.resize and not for_features:
-        # Room for random crops; in memory, a black border serves for that.
-        cut = replace(cut, resize=round(cut.resize * MARGIN))
+    read, resize, notes = read_pictures(folder, folder, [paths for paths, _ in listed.values()], reading)
     examples: dict[str, Examples] = {}
-    for name, part in parts.items():
-        inputs, rows = _load(PictureFiles(folder, part.paths, cut), streamed, check)
+    for (name, (paths, labels)), (inputs, rows) in zip(listed.items(), read, strict=True):
         examples[name] = make_examples(
             inputs,
-            part.labels[rows],
+            labels[rows],
             class_names=class_names,
             source=str(folder),
             may_lack_classes=name != TRAIN,
-            names=[part.paths[row] for row in rows],
+            names=[paths[row] for row in rows],
         )
-    notes = check.notes(sum(len(paths) for paths, _ in listed.values()))
     if "validation" in examples:
         pictures = f"the {len(examples['validation'])} validation images choose the epoch"
         usual = "by default a share of the training images does"
@@ -81,22 +71,55 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
         examples.get("test"),
         validation=examples.get("validation"),
         notes=notes,
-        resize=cut.resize,
+        resize=resize,
     )
 
 
+def read_pictures(
+    source: Path, folder: Path, listed: Sequence[Sequence[str]], reading: Reading
+) -> tuple[list[tuple[Inputs, Labels]], int | None, tuple[str, ...]]:
+    """The pictures of all parts, whose paths below the folder are `listed`, in one shape.
+
+    Returns (inputs and their places in the list, for each part), the side to which the pictures were scaled
+    before they were cropped, and notes. Messages name the `source`.
+    """
+    check = PictureCheck(str(source), skip=reading.skip_bad_images)
+    parts = [_measure(folder, paths, check) for paths in listed]
+    for_features = _suit_features(parts, reading)
+    side = reading.features_side if for_features else None
+    cut = _choose_cut(source, parts, reading.resize or side)
+    streamed = for_features or _too_large(sum(len(part.paths) for part in parts), cut)
+    if streamed and cut.resize and not for_features:
+        # Room for random crops; in memory, a black border serves for that.
+        cut = replace(cut, resize=round(cut.resize * MARGIN))
+    read = []
+    for part in parts:
+        inputs, rows = _load(PictureFiles(folder, part.paths, cut), streamed, check)
+        read.append((inputs, part.rows[rows]))
+    return read, cut.resize, check.notes(sum(map(len, listed)))
+
+
 def read_new_pictures(
-    place: Path, shape: tuple[int, ...], resize: int | None, reading: Reading, *, test: bool = False
+    place: Path,
+    shape: tuple[int, ...],
+    resize: int | None,
+    reading: Reading,
+    *,
+    test: bool = False,
+    listed: Sequence[str] | None = None,
 ) -> tuple[Inputs, Sequence[str], tuple[str, ...]]:
     """(inputs [n, *shape], names, notes) of one file, or of all pictures below a folder, sorted by name.
 
-    They are cropped as in the run's training: `resize` is the side to which pictures were scaled there.
+    They are cropped as in the run's training: `resize` is the side to which pictures were scaled there. If
+    the place is a list of pictures, `listed` are their paths.
     """
     reading.require_only(PICTURES, str(place))
     _require_picture_shape(place, shape, reading)
-    folder, paths = _list_new(place, test)
+    if test and place.is_file():
+        raise InputError(f"{place}: this file has no test part; leave out --test.")
+    folder, paths = _list_new(place, test) if listed is None else (place.parent, listed)
     check = PictureCheck(str(place), skip=reading.skip_bad_images)
-    part = _measure(folder, paths, np.zeros(len(paths), np.int64), check)
+    part = _measure(folder, paths, check)
     cut, notes = _cut_like(place, shape, resize or reading.resize, part)
     inputs, rows = _load(PictureFiles(folder, part.paths, cut), _too_large(len(part.paths), cut), check)
     return inputs, [part.paths[row] for row in rows], (*check.notes(len(paths)), *notes)
@@ -142,8 +165,6 @@ def _list_part(folder: Path, part: str, class_names: Sequence[str]) -> tuple[lis
 def _list_new(place: Path, test: bool) -> tuple[Path, list[str]]:
     """The folder, and paths of the pictures to predict for: of the test part, of train, or of everything."""
     if place.is_file():
-        if test:
-            raise InputError(f"{place}: an image has no test part; leave out --test.")
         return place.parent, [place.name]
     found = list(_class_folders(place))
     part = ""
@@ -187,7 +208,7 @@ def _pictures(folder: Path) -> Iterator[str]:
 # Measuring and decoding
 
 
-def _measure(folder: Path, paths: Sequence[str], labels: Labels, check: PictureCheck) -> _Part:
+def _measure(folder: Path, paths: Sequence[str], check: PictureCheck) -> _Part:
     """Size and colour of the pictures, from their headers."""
     headers = np.zeros((len(paths), 3), np.int64)
 
@@ -196,7 +217,7 @@ def _measure(folder: Path, paths: Sequence[str], labels: Labels, check: PictureC
 
     rows = check.good_rows(folder, paths, look)
     found = headers[rows]
-    return _Part([paths[row] for row in rows], labels[rows], found[:, :2], found[:, 2] == 1)
+    return _Part([paths[row] for row in rows], rows, found[:, :2], found[:, 2] == 1)
 
 
 def _suit_features(parts: Sequence[_Part], reading: Reading) -> bool:
@@ -207,7 +228,7 @@ def _suit_features(parts: Sequence[_Part], reading: Reading) -> bool:
     return (reading.resize or float(np.median(sides))) >= SMALLEST_FOR_FEATURES
 
 
-def _choose_cut(folder: Path, parts: Sequence[_Part], resize: int | None) -> Cut:
+def _choose_cut(source: Path, parts: Sequence[_Part], resize: int | None) -> Cut:
     """One shape for all parts: the common size of all pictures, or the square of --resize."""
     channels = 1 if all(part.grey.all() for part in parts) else 3
     if resize is not None:
@@ -218,7 +239,7 @@ def _choose_cut(folder: Path, parts: Sequence[_Part], resize: int | None) -> Cut
         if row is not None:
             one = f"{parts[0].paths[0]} has {width} × {height} pixels"
             other = f"{part.paths[row]} has {' × '.join(map(str, part.sizes[row]))}"
-            raise InputError(f"{folder}: {one} but {other}; resize all of them, as with --resize 64.")
+            raise InputError(f"{source}: {one} but {other}; resize all of them, as with --resize 64.")
     return Cut(height, width, None, channels)
 
 

@@ -1,5 +1,6 @@
 """Data sets from tables: DataFrames with labels, and CSV, TSV and Parquet files."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,15 +14,18 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
-from noiselimit.data.arrays import Labels, first
+from noiselimit.data.arrays import Labels, LazyInputs, first
 from noiselimit.data.columns import MISSING, Categorical, Text, as_texts, kind_of, to_float32
-from noiselimit.data.examples import DataSet, fill_labels, make_examples, without_labels
+from noiselimit.data.examples import DataSet, fill_labels, make_examples, take_examples, without_labels
+from noiselimit.data.image_folder import ENDINGS, read_pictures
 from noiselimit.data.leakage import by_option, column_notes
-from noiselimit.data.reading import Reading, readable, require_modest
+from noiselimit.data.pictures import Cut, PictureFiles
+from noiselimit.data.reading import TABLES, Reading, readable, require_modest
 from noiselimit.data.tables import Table, all_of, fit_table, require_distinct_names
 from noiselimit.errors import InputError, unknown
 from noiselimit.features.texts import TextFeatures
 
+FIRST_CELLS, MOST_NAMED = 100, 5  # cells that tell whether a column holds paths; missing pictures named
 MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
 HEADER_BYTES = 2**16  # where the separator is looked for
 QUOTED = re.compile(rb'"[^"]*"')
@@ -44,11 +48,13 @@ def frame_data_set(
     weights: Any = None,
     keep_unlabelled: bool = False,
     text: TextFeatures = TextFeatures(),  # noqa: B008 - frozen
+    pictures: LazyInputs | None = None,
 ) -> DataSet:
     """A data set from a table of inputs, one row per example, and labels [n], numbers or names.
 
     The classes are the distinct labels, sorted. The data set's `table` encodes new rows in the same way.
-    With `keep_unlabelled`, rows without a label get the label −1.
+    With `keep_unlabelled`, rows without a label get the label −1. The `pictures` that a table lists are the
+    inputs in place of its columns.
     """
     given = _as_column(labels, "label", inputs, source)
     missing = np.zeros(len(given), bool)
@@ -62,22 +68,25 @@ def frame_data_set(
     table, (names, encoded), clean, weight = all_of(
         source,
         [
-            lambda: fit_table(inputs, source, text),
+            lambda: fit_table(inputs, source, text) if pictures is None else None,
             lambda: class_numbers(given, source),
             lambda: column(clean_labels, "clean label", _label_texts),
             lambda: column(weights, "weight", to_float32),
         ],
     )
+    features = pictures if table is None else table.encode(inputs, source)
     examples = make_examples(
-        table.encode(inputs, source),
+        features,
         encoded,
         class_names=names,
         clean_labels=None if clean is None else np.array(clean[1])[clean[0]],
         weights=weight,
         source=source,
     )
-    examples = replace(without_labels(examples, missing), kept=table.kept(inputs))
-    return DataSet(name, examples, table=table, notes=table.notes)
+    examples = without_labels(examples, missing)
+    if table is None:
+        return DataSet(name, examples)
+    return DataSet(name, replace(examples, kept=table.kept(inputs)), table=table, notes=table.notes)
 
 
 def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
@@ -118,7 +127,8 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     """The examples in a CSV, TSV or Parquet file, one per row.
 
     Labels are in the column 'label' unless `reading` names another. Notes point out columns that give the
-    label away, and columns that are no inputs.
+    label away, and columns that are no inputs. If the only input is a column of paths of picture files, the
+    pictures are the inputs.
     """
     frame = _read_frame(path)
     clean = reading.clean_label
@@ -140,22 +150,80 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     ignored = [name for name in frame.columns if name in reading.ignore]
     frame = frame.drop(columns=ignored)
     left_out = [f"{path}: ignored {', '.join(map(repr, ignored))}."] if ignored else []
-    data = frame_data_set(
-        frame,
-        columns["label"],
-        name=path.stem,
-        source=str(path),
-        clean_labels=columns["clean-label"],
-        weights=columns["weight"],
-        keep_unlabelled=reading.keep_unlabelled,
-        text=TextFeatures(reading.features, reading.text, reading.cache, reading.progress),
-    )
+    how: dict[str, Any] = {
+        "name": path.stem,
+        "source": str(path),
+        "clean_labels": columns["clean-label"],
+        "weights": columns["weight"],
+        "keep_unlabelled": reading.keep_unlabelled,
+    }
+    if paths := [] if reading.text else _path_columns(frame):
+        if len(frame.columns) == 1:
+            data = _read_listed(path, frame, columns["label"], reading, how)
+            return replace(data, notes=(*left_out, *data.notes))
+        others = ",".join(name for name in frame.columns if name != paths[0])
+        hint = f"{path}: column '{paths[0]}' names image files; to read them, add --ignore {others}."
+        if reading.resize or reading.skip_bad_images:
+            raise InputError(hint)
+        left_out.append(hint)
+    reading.require_only(TABLES, str(path))
+    features = TextFeatures(reading.features, reading.text, reading.cache, reading.progress)
+    data = frame_data_set(frame, columns["label"], text=features, **how)
     assert data.table is not None
     inputs_only = data.table.without_kept(frame)
     notes = (*left_out, *data.notes, *column_notes(inputs_only, data.examples.labels, str(path), by_option))
-    del frame, inputs_only, columns
+    del frame, inputs_only, columns, how
     pyarrow.default_memory_pool().release_unused()  # else pyarrow would keep the memory of the whole file
     return replace(data, notes=notes)
+
+
+def _path_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns most of whose first cells end like names of picture files."""
+
+    def is_path(cell: Any) -> bool:
+        return isinstance(cell, str) and cell.strip().lower().endswith(ENDINGS)
+
+    shown = frame.head(FIRST_CELLS)
+    return [str(name) for name in shown if 2 * sum(map(is_path, shown[name])) > len(shown)]
+
+
+def _read_listed(
+    path: Path, frame: pd.DataFrame, labels: Any, reading: Reading, how: dict[str, Any]
+) -> DataSet:
+    """The pictures whose paths are in the only column of the frame."""
+    paths = _listed_paths(path, frame.iloc[:, 0], reading)
+    unread = PictureFiles(path.parent, paths, Cut(1, 1))  # labels are checked before pictures are read
+    examples = replace(frame_data_set(frame, labels, pictures=unread, **how).examples, names=paths)
+    ((inputs, rows),), resize, notes = read_pictures(path, path.parent, [paths], reading)
+    examples = replace(take_examples(examples, rows), inputs=inputs)
+    return DataSet(path.stem, examples, notes=notes, resize=resize)
+
+
+def _listed_paths(path: Path, cells: "pd.Series[Any]", reading: Reading) -> list[str]:
+    """The paths [n] in a list of pictures, relative to its folder; InputError if files are missing."""
+    paths = ["" if pd.isna(cell) else str(cell).strip() for cell in cells]
+    missing = [
+        f"'{name}' in row {row}"
+        for row, name in enumerate(paths)
+        if not os.path.isfile(os.path.join(path.parent, name))
+    ]
+    if missing and not reading.skip_bad_images:
+        named = ", ".join(missing[:MOST_NAMED]) + (", …" if len(missing) > MOST_NAMED else "")
+        raise InputError(
+            f"{path}: {len(missing)} of {len(paths)} images are missing: {named}; give paths relative to the "
+            "folder of the list, or use --skip-bad-images."
+        )
+    return paths
+
+
+def read_new_list(path: Path, reading: Reading) -> list[str]:
+    """The paths [n] of the pictures in a list to predict for; other columns are not needed."""
+    frame = _read_frame(path)
+    columns = _path_columns(frame)
+    if len(columns) != 1:
+        found = " and ".join(map(repr, columns)) or "no column"
+        raise InputError(f"{path}: the run takes images, but {found} names image files; give one column.")
+    return _listed_paths(path, frame[columns[0]], reading)
 
 
 def read_table_inputs(

@@ -118,12 +118,14 @@ class PictureFeatures:
             embedding=embedder.embedding,
         )
 
-    def embed(self, inputs: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Embedding | None]:
+    def embed(
+        self, inputs: npt.NDArray[Any], progress: Progress | None = None
+    ) -> tuple[npt.NDArray[Any], Embedding | None]:
         """Features of pictures that suit them, and the model; other inputs stay as they are."""
         if not self._used or inputs.ndim != 4 or (self._auto and not _suit_features(inputs)):
             return inputs, None
         embedder = self._load()
-        return embed_pictures(inputs, embedder), embedder.embedding
+        return embed_pictures(inputs, embedder, progress=progress), embedder.embedding
 
     def _load(self) -> Embedder:
         return self._embedder or load_embedder(DEFAULT, self._device, self._side)

@@ -1,7 +1,9 @@
 """Describe runs: as JSON, as rows of a table, and as the contents of a report."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -17,6 +19,7 @@ from noiselimit.engine.preparation import usual_parent_rate
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
 from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
+from noiselimit.runs.folder import find_run_folders, load_run
 from noiselimit.runs.run import Run, choose
 from noiselimit.runs.spec import problem
 
@@ -24,6 +27,8 @@ SUSPECTS = 40
 COLUMNS_SHOWN, LONGEST_CELL, LONGEST_TEXT = 8, 60, 400
 NOT_SETTINGS = frozenset({"schema", "method", "hyper", "seed", "parent"})
 """Fields of a spec that have a column of their own, or follow from others."""
+NOT_CELLS = frozenset({"transition", "versions"})
+"""Metrics that are no single values."""
 
 
 def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -45,6 +50,51 @@ def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
         }
         for run, chosen in zip(runs, choose(runs), strict=True)
     ]
+
+
+def load_runs(folder: str | Path) -> pd.DataFrame:
+    """Load a folder of runs as a table.
+
+    Parameters
+    ----------
+    folder : a folder of runs, that of one run, or that of an audit.
+
+    Returns
+    -------
+    DataFrame
+        One row per run: `method`, hyper-parameters, `seed` and all other settings as in `RunSpec`; `data`,
+        the name of the data; `chosen`, whether validation chose the setting; the metrics; `folder`. What a
+        method does not have and what is not known is missing.
+
+    Examples
+    --------
+    Mean and standard deviation over the seeds:
+
+    >>> runs = load_runs("runs")
+    >>> settings = runs.groupby(["method", "beta"], dropna=False)
+    >>> accuracy = settings["test_accuracy"].agg(["mean", "std", "count"])
+    """
+    runs = [load_run(place) for place in find_run_folders(Path(folder))]
+    hyper = dict.fromkeys(name for run in runs for name in run.spec.hyper)
+    return pd.DataFrame(
+        {
+            "method": run.spec.method,
+            **{name: run.spec.hyper.get(name, np.nan) for name in hyper},
+            "seed": run.spec.seed,
+            **{name: _as_cell(value) for name, value in describe(run).items() if name not in NOT_SETTINGS},
+            "chosen": chosen,
+            **{name: _as_cell(value) for name, value in run.metrics.items() if name not in NOT_CELLS},
+            "folder": str(run.path),
+        }
+        for run, chosen in zip(runs, choose(runs), strict=True)
+    )
+
+
+def _as_cell(value: Any) -> Any:
+    """A value that a table can group by and average: a noise becomes text, None becomes NaN."""
+    if not isinstance(value, dict):
+        return np.nan if value is None else value
+    return readable(value) if all(isinstance(each, str) for each in value.values()) else json.dumps(value)
 
 
 def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:

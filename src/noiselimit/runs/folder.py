@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,6 +123,18 @@ def load_run(
         info = dataclasses.replace(info, table=table)
     factories = _factories(spec, factory, folder)
     return Run(spec, info, history, metrics, path=folder, trusted=trusted, factories=factories)
+
+
+def find_run_folders(path: Path) -> list[Path]:
+    """The run folders in a folder or an audit, or the folder itself; beta 3 comes before beta 10."""
+    place = path / RUNS if (path / RUNS).is_dir() else path
+    inside = sorted((spec.parent for spec in place.glob("[!.]*/spec.json")), key=_by_numbers)
+    return inside if inside and not (path / "spec.json").exists() else [path]
+
+
+def _by_numbers(folder: Path) -> list[str | float]:
+    parts = re.split(r"(\d+(?:\.\d+)?)", folder.name)  # text and numbers in turn
+    return [float(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def load_chosen(path: str | Path, *, trusted: bool = False) -> list[Run]:

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from noiselimit.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +27,20 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], No
 
 
 @contextmanager
+def shown_progress(
+    progress: "Callable[[Progress], None] | bool | None",
+) -> Iterator["Callable[[Progress], None] | None"]:
+    """Yield the user's function as it is, one that shows the training for True, and None for False."""
+    if progress is True:
+        with training_progress() as show:
+            yield show
+    elif progress is None or progress is False or callable(progress):
+        yield None if progress is False else progress
+    else:
+        raise InputError(f"progress is {progress!r}: give True or a function.")
+
+
+@contextmanager
 def embedding_progress(quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Yield the function to call with the number of inputs that are embedded, and that of all."""
     with _display(quiet, "embedding", "inputs") as show:
@@ -35,32 +50,17 @@ def embedding_progress(quiet: bool = False) -> Iterator[Callable[[int, int], Non
 @contextmanager
 def _display(quiet: bool, what: str, unit: str) -> Iterator[Callable[..., None]]:
     """Yield a function that shows how many of all units are done, and the latest result."""
+    if quiet:
+        yield lambda done, total, latest="": None
+        return
     from rich.console import Console
 
     console = Console(stderr=True)
-    if quiet:
-        yield lambda done, total, latest="": None
-    elif sys.stderr.isatty() and console.is_interactive:  # a dumb terminal cannot redraw a bar
+    if sys.stderr.isatty() and console.is_interactive:  # a dumb terminal cannot redraw a bar
         with _make_bar(console, what, unit) as bar:
             yield partial(_update_bar, bar)
     else:
         yield _Lines(what, unit)
-
-
-@contextmanager
-def note_saved(folder: Path) -> Iterator[None]:
-    """Add to an interrupt what the folder of runs holds; `noiselimit.cli.main` prints it."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        if holds_results(folder):
-            error.add_note("checkpoints and finished runs are kept")
-        raise
-
-
-def holds_results(folder: Path) -> bool:
-    """Whether a checkpoint or a finished run is in the folder."""
-    return any(folder.glob("*/*.safetensors"))
 
 
 class _Training:

@@ -1,13 +1,9 @@
-"""Progress: a bar on a terminal, a line every ten seconds elsewhere, nothing with --quiet."""
-
-import os
-import pty
-import subprocess
+"""Progress: a line every ten seconds where there is no terminal, nothing with --quiet."""
 
 import pytest
 
-from noiselimit import RunSpec
-from noiselimit.cli.progress import download_progress, training_progress
+from noiselimit import InputError, RunSpec, find_label_issues, train
+from noiselimit.progress import download_progress, training_progress
 from noiselimit.training import Progress
 
 
@@ -19,7 +15,7 @@ def news(done: int, total: int = 40, *, ended: bool = False) -> Progress:
 def clock(monkeypatch):
     """Set the time."""
     now = [0.0]
-    monkeypatch.setattr("noiselimit.cli.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("noiselimit.progress.time.monotonic", lambda: now[0])
     return lambda seconds: now.__setitem__(0, seconds)
 
 
@@ -49,28 +45,18 @@ def test_quiet(capsys, clock):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("kind", "bar"), [("xterm-256color", True), ("dumb", False)])
-def test_on_a_terminal(program, table, kind, bar):
-    shown, terminal = pty.openpty()
-    ended = subprocess.run(
-        [*program, "train", "--data", table, "--epochs", "3"],
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        env={**os.environ, "TERM": kind, "COLUMNS": "80"},
-        timeout=60,
-        text=True,
-    )
-    os.close(terminal)
-    output = b""
-    try:
-        while piece := os.read(shown, 65536):
-            output += piece
-    except OSError:  # Linux reports the closed end like this
-        pass
-    os.close(shown)
-    assert ended.returncode == 0
-    assert "\x1b" not in ended.stdout
-    assert (b"3/3" in output) == bar
+def test_python_shows_the_same_progress_if_asked(blobs, capsys, monkeypatch):
+    monkeypatch.setattr("noiselimit.progress.LINE_EVERY", 0.0)
+    inputs, labels = blobs.examples.inputs, blobs.examples.labels
+    train(RunSpec(epochs=2), blobs, progress=False)
+    find_label_issues(inputs, labels, fast=True)
+    assert capsys.readouterr() == ("", "")
+    train(RunSpec(epochs=2), blobs, progress=True)
+    assert "2 of 2 epochs" in capsys.readouterr().err
+    find_label_issues(inputs, labels, fast=True, progress=True)
+    assert "s left" in capsys.readouterr().err
+    with pytest.raises(InputError, match="progress is 'bar'"):
+        train(RunSpec(epochs=2), blobs, progress="bar")
 
 
 def test_downloads_are_named_once(capsys):
