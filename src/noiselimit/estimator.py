@@ -143,9 +143,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = _check_sample_weight(sample_weight, given, ensure_non_negative=True)
         with embedding_progress(not self.verbose) as show:
             inputs, embedding = frozen.embed(canonical_inputs(given, "X"), show)
-        if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
-            raise InputError(f"seeds is {self.seeds!r}: give a whole number ≥ 1.")
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.seeds).tolist()
+        seeds = self._draw_seeds()
         held = hold_out(inputs, labels, len(self.classes_), weights, self.validation_share, seeds[0])
         data = replace(held.data, table=table, embedding=embedding)
         runs = train(
@@ -160,23 +158,28 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not chosen:
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training failed for every beta, because {next(failures)}.")
-        device = find_device(str(self.device))
-        probabilities, known_from = predict_all(chosen, inputs, labels, held, device)
+        probabilities, known_from = predict_all(chosen, inputs, labels, held, find_device(str(self.device)))
         agreed = second_half_agreement(chosen, probabilities, labels, held, count_settings(runs))
         warning, note = check_learning(chosen, agreed)
-        self.label_issues_ = audit_labels(
+        audit = audit_labels(
             GivenLabels(labels, self.classes_),
             probabilities,
             warning=warning,
             note=note,
             known_from=known_from,
-        ).table
+        )
+        self.label_issues_ = audit.table
         if isinstance(X, pd.DataFrame):
             self.label_issues_.index = X.index
         self.label_issues_warning_ = warning
         self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
         return self
+
+    def _draw_seeds(self) -> list[int]:
+        if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
+            raise InputError(f"seeds is {self.seeds!r}: give a whole number ≥ 1.")
+        return list(check_random_state(self.random_state).randint(2**31 - 1, size=self.seeds).tolist())
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Predict class probabilities [n, classes], in the order of `classes_`: the mean over the seeds."""
