@@ -44,6 +44,7 @@ class Setting:
     rho: float = 0.9
     ramp: float = 1.0  # share of the training after which rho has its last value
     memory: float = 0.8  # decay of P̄, per epoch
+    power: float = 1.0  # sharpens P̄ where T̂ and the posterior use it
     view: str = "plain"  # strong views: plain or rand (like RandAugment)
     align: str = "ratio"  # of the classifier's targets: ratio, sinkhorn or none
     marginal: str = "labels"  # what they are aligned to: labels or uniform
@@ -175,11 +176,12 @@ class Trial(Steps):
         return (1 - rho) * self.given[index] + rho * self.posterior(prior, self.labels[index])
 
     def posterior(self, prior: Tensor, labels: Tensor) -> Tensor:
-        return rows_to_one(prior * self.transition.T[labels])
+        return rows_to_one(prior.pow(self.setting.power) * self.transition.T[labels])
 
     def end_epoch(self, vote: bool) -> None:
         """Estimate T̂ by Bayes; update the factors of Sinkhorn's alignment and the neighbours' votes."""
-        self.transition.copy_(rows_to_one(self.past.T @ self.given))
+        past = rows_to_one(self.past.pow(self.setting.power))
+        self.transition.copy_(rows_to_one(past.T @ self.given))
         if self.setting.align == "sinkhorn":
             scale = torch.ones_like(self.scale)
             for _ in range(30):
