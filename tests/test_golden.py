@@ -77,18 +77,22 @@ def measure(folder: Path) -> dict[str, Any]:
     }
 
 
-def assert_close(found: Any, golden: Any) -> None:
-    """Equal but for rounding, which differs between processors: an accuracy may by 3 of 288 examples."""
+def assert_close(found: Any, golden: Any, name: str = "") -> None:
+    """Equal but for rounding, which differs between processors: a few examples may be counted differently."""
     if isinstance(golden, dict):
         assert found.keys() == golden.keys()
-        for name, value in golden.items():
-            assert_close(found[name], value)
+        for key, value in golden.items():
+            assert_close(found[key], value, key)
     elif isinstance(golden, list):
         assert len(found) == len(golden)
         for one, other in zip(found, golden, strict=True):
-            assert_close(one, other)
+            assert_close(one, other, name)
+    elif name == "wrong_labels":
+        assert found == pytest.approx(golden, rel=0.02)
     elif isinstance(golden, float):
-        assert found == pytest.approx(golden, rel=1e-3, abs=1e-2)
+        assert found == pytest.approx(
+            golden, rel=1e-3, abs=1e-2 if name.endswith(("accuracy", "fitted")) else 0
+        )
     else:
         assert found == golden
 
@@ -97,7 +101,7 @@ def test_results_are_those_of_the_first_version(tmp_path: Path) -> None:
     found, golden = measure(tmp_path), json.loads(GOLDEN.read_text())
     assert found["exact"] == golden["exact"]
     gaps = [part["close"].pop("gaps") for part in (found, golden)]
-    # Several epochs make much of the last digits, in which processors differ.
+    # Six epochs with an unsteady start magnify the last digits of a processor in single examples.
     assert np.median(np.abs(np.subtract(*gaps))) < 0.02
     assert_close(found["close"], golden["close"])
 

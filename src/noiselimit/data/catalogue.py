@@ -42,6 +42,8 @@ from noiselimit.data.tables import Table
 from noiselimit.errors import InputError, unknown
 
 VARIABLE = "NOISELIMIT_DATA"
+ReadInputs = Callable[[Path, bool, Table | None], tuple[Inputs, dict[str, npt.NDArray[Any]]]]
+"""(path, whether to read the test part, the run's table) → inputs and kept columns."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Source:
     """Whether a folder holds it; None if it is not in a folder."""
     download: Callable[[Path, Progress | None], None] | None = None
     """None if it cannot be downloaded."""
+    read_inputs: ReadInputs | None = None
+    """Reads the inputs of a file for predictions; None if only a file with labels can be read."""
 
 
 def _cifar(cifar: Cifar) -> Source:
@@ -83,9 +87,12 @@ FOLDER_FORMATS = (  # the first that fits; if none does, the last says what is m
     Source(lambda folder, reading: read_idx_folder(folder), is_in=holds_idx),
     Source(read_image_folder, PICTURES, has_class_folders),
 )
+_TABLE = Source(read_table_file, TABLES | PICTURES, read_inputs=read_table_inputs)
 FILE_FORMATS = {
-    ".npz": Source(read_npz),
-    **dict.fromkeys((".csv", ".tsv", ".parquet"), Source(read_table_file, TABLES | PICTURES)),
+    ".npz": Source(read_npz, read_inputs=lambda path, test, table: (read_npz_inputs(path, test=test), {})),
+    ".csv": _TABLE,
+    ".tsv": _TABLE,
+    ".parquet": _TABLE,
 }
 
 
@@ -203,17 +210,16 @@ def load_unlabelled(
         is_picture = text.lower().endswith(ENDINGS) and shape is not None and Path(text).is_file()
         path = Path(text) if is_picture else _existing_path(text)
         if path.is_file() and not is_picture:
-            is_table = path.suffix.lower() != ".npz"
-            if is_table and table is None and shape is not None and len(shape) == 3:
+            found = FILE_FORMATS[path.suffix.lower()]
+            if "resize" in found.takes and table is None and shape is not None and len(shape) == 3:
                 listed = read_new_list(path, reading)
                 new = read_new_pictures(path, shape, resize, reading, test=test, listed=listed)
                 return Unlabelled(*new)
             reading.require_only((), text)
-            if not is_table:
-                return Unlabelled(read_npz_inputs(path, test=test))
-            inputs, kept = read_table_inputs(path, test, table)
-            return Unlabelled(inputs, kept=kept)
-        if shape is not None and not holds_idx(path):
+            if found.read_inputs is not None:
+                inputs, kept = found.read_inputs(path, test, table)
+                return Unlabelled(inputs, kept=kept)
+        elif shape is not None and not holds_idx(path):
             return Unlabelled(*read_new_pictures(path, shape, resize, reading, test=test))
     data = load_data(text, data_dir, download, progress, reading)
     part = data.test if test else data.examples

@@ -158,10 +158,3 @@ def _open_folder(cache: Path, embedding: Embedding) -> Path:
         if json.loads(read_small_text(path)) != wanted:
             raise ValueError("it holds other features")
     return folder
-    try:
-        found = json.loads(read_small_text(path))
-    except (OSError, ValueError):
-        found = None
-    if found != wanted:
-        raise InputError(f"{folder}: this cache belongs to other features; delete the folder.")
-    return folder

@@ -1,6 +1,6 @@
 """Label noise: replace labels with wrong ones, from a seed, without changing the original.
 
-A new kind of noise is a class in a file of this folder and a line in NOISES.
+A new kind of noise is a class in a file of this folder, imported here and listed in NOISES.
 """
 
 import json
