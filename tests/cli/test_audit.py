@@ -221,7 +221,7 @@ def test_without_the_extra_the_audit_trains_from_scratch(command, colourful, mon
 
 @pytest.mark.parametrize("features", ["efficientnet-lite9", "timm:resnet18", "no.such:function"])
 def test_features_that_are_not_there(command, colourful, monkeypatch, features) -> None:
-    monkeypatch.setattr("noiselimit.features.embedders.find_spec", lambda name: None)
+    monkeypatch.setattr("noiselimit.features.cache.find_spec", lambda name: None)
     answer = command("audit", colourful, *QUICK, "--features", features)
     assert answer.code == 2
     assert "features" in answer.err
