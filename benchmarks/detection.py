@@ -116,7 +116,8 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
 def measure_row(problem: Problem, setting: Setting) -> Row:
     """Run all trainings of a problem and score all methods. A training that fails leaves its reason."""
     started, computed = time.perf_counter(), time.process_time()
-    (data, wrong), device = load_problem(problem, setting.features), find_device(setting.device)
+    device = find_device(setting.device)
+    data, wrong = load_problem(problem, setting.features, setting.cache)
     data = PictureFeatures(setting.features, setting.network, setting.device, setting.side).apply(
         data, cache=setting.cache, threads=setting.threads
     )
@@ -248,7 +249,7 @@ def main(
         str | None, typer.Option(metavar="NAME,...", help=f"Of {', '.join(TRAININGS)}. Default: all.")
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep features here, to embed images once.")
+        Path | None, typer.Option(metavar="FOLDER", help="Keep features here, to embed once.")
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write; its rows are kept.")] = Path(
         "detection.json"
