@@ -103,7 +103,7 @@ class Problem:
     seed: int
     examples: int | None = None
     """Take so many of the data; None: all."""
-    data_dir: str | None = None
+    data_dir: Path | None = None
 
     @property
     def key(self) -> dict[str, str | int | None]:
@@ -158,7 +158,7 @@ def make_problems(
     noises: list[str] | None,
     seeds: list[int],
     examples: int | None = None,
-    data_dir: str | None = None,
+    data_dir: Path | None = None,
     *,
     quick: bool = False,
 ) -> list[Problem]:

@@ -18,7 +18,7 @@ from PIL import Image
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.peers import Flags
-from benchmarks.results import environment
+from benchmarks.results import Quick, Threads, environment
 from noiselimit.errors import unknown
 from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
@@ -186,12 +186,8 @@ def main(
         Path, typer.Option(metavar="FILE", help="JSON file to write; other parts are kept.")
     ] = Path("audit-scale.json"),
     parts: Annotated[str, typer.Option(metavar="NAME,...", help="Parts to measure.")] = ",".join(FULL),
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")
-    ] = False,
+    threads: Threads = None,
+    quick: Quick = False,
 ) -> None:
     """Measure time and memory of large audits, on the CPU.
 
