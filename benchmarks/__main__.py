@@ -7,7 +7,6 @@ from typing import Any
 import typer
 
 from benchmarks import accuracy, detection, documents, scale, speed
-from benchmarks.results import compare_files
 from noiselimit.errors import InputError
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -16,7 +15,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "methods": accuracy.methods,
     "detection": detection.main,
     "scale": scale.main,
-    "compare": compare_files,
     "figures": documents.main,
 }
 app = typer.Typer(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.results import RESULTS, environment
+from benchmarks.results import RESULTS, DataDir, Device, environment
 from noiselimit.data.catalogue import load_data
 from noiselimit.engine.backend import find_device
 from noiselimit.files import write_json
@@ -24,12 +24,10 @@ def precision(
     out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = RESULTS
     / "precision.json",
     data: Annotated[str, typer.Option(metavar="NAME", help="Name of the data set.")] = "mnist",
-    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of data sets.")] = None,
+    data_dir: DataDir = None,
     seeds: Annotated[int, typer.Option(metavar="N", help="Number of seeds.", min=2)] = 12,
     epochs: Annotated[int, typer.Option(metavar="N", help="Epochs of each run.", min=1)] = 30,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
-    ] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Compare the fast path of a GPU with plain float32.
 
@@ -55,10 +53,8 @@ def precision(
 
 def methods(
     out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = RESULTS / "methods.json",
-    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of data sets.")] = None,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
-    ] = "auto",
+    data_dir: DataDir = None,
+    device: Device = "auto",
 ) -> None:
     """Train every method on MNIST with noise.
 

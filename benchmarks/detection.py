@@ -30,7 +30,18 @@ from benchmarks.peers import (
     train_plain,
 )
 from benchmarks.problems import Labels, Problem, load_problem, make_problems
-from benchmarks.results import DETECTION, METHODS, Content, environment, print_results, read_results
+from benchmarks.results import (
+    DETECTION,
+    METHODS,
+    Content,
+    DataDir,
+    Device,
+    Quick,
+    Threads,
+    environment,
+    print_results,
+    read_results,
+)
 from benchmarks.speed import reset_memory
 from noiselimit.audit.find import find_label_issues
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
@@ -76,16 +87,6 @@ TRAININGS: dict[str, Callable[[DataSet, int, Setting], Found]] = {
     "fast": partial(audit_with, FAST),
 }
 
-ACTIVITIES = {
-    "folds": "cross-validation, for cleanlab",
-    "logistic": "logistic regression in five folds, for cleanlab",
-    "plain": "plain training, for the loss",
-    "margins": "training for AUM",
-    "default": "noiselimit audit",
-    "fast": "noiselimit audit --fast",
-}
-"""Training → what the progress calls it."""
-
 
 def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) -> Row:
     """The figures of a method from what its trainings found."""
@@ -116,7 +117,8 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
 def measure_row(problem: Problem, setting: Setting) -> Row:
     """Run all trainings of a problem and score all methods. A training that fails leaves its reason."""
     started, computed = time.perf_counter(), time.process_time()
-    (data, wrong), device = load_problem(problem, setting.features), find_device(setting.device)
+    device = find_device(setting.device)
+    data, wrong = load_problem(problem, setting.features, setting.cache)
     data = PictureFeatures(setting.features, setting.network, setting.device, setting.side).apply(
         data, cache=setting.cache, threads=setting.threads
     )
@@ -126,7 +128,7 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
     failures: dict[str, str] = {}
     for name in setting.trainings or TRAININGS:
         training = TRAININGS[name]
-        title = f"{problem.data}, {problem.noise}, seed {problem.seed}: {ACTIVITIES[name]}"
+        title = f"{problem.data}, {problem.noise}, seed {problem.seed}: {name}"
         print(f"detection: {title}", file=sys.stderr, flush=True)
         reset_memory(device)
         started, computed = time.perf_counter(), time.process_time()
@@ -149,7 +151,9 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
         "commit": facts["commit"],
         "failures": failures,
         "best_epochs": {name: a["best_epochs"].tolist() for name, a in found.items() if "best_epochs" in a},
-        "features": None if data.embedding is None else {"name": str(data.embedding), **embedding},
+        "features": None
+        if setting.features == "none"
+        else {"name": str(data.embedding or setting.features), **embedding},
         "trainings": took,
         "methods": {
             method: score(method, found, data.examples.labels, wrong)
@@ -235,27 +239,19 @@ def main(
     resize: Annotated[
         int | None, typer.Option(metavar="PIXELS", help="Side of the images to embed; as in an audit.")
     ] = None,
-    data_dir: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Folder of data sets such as mnist.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
-    ] = "auto",
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")
-    ] = None,
+    data_dir: DataDir = None,
+    device: Device = "auto",
+    threads: Threads = None,
     trainings: Annotated[
         str | None, typer.Option(metavar="NAME,...", help=f"Of {', '.join(TRAININGS)}. Default: all.")
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep features here, to embed images once.")
+        Path | None, typer.Option(metavar="FOLDER", help="Keep features here, to embed once.")
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write; its rows are kept.")] = Path(
         "detection.json"
     ),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")
-    ] = False,
+    quick: Quick = False,
 ) -> None:
     """Compare how well tools find wrong labels.
 

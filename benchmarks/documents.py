@@ -34,9 +34,11 @@ HEAD = {
 METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limit-l+init")
 PRINTED = {(cell.data, cell.problem, cell.method): value for cell, value in PAPER.items()}
 """PAPER by data, problem and method."""
-NO_PEERS = ("ours", "folds", "cleanlab-self-confidence-logistic")
+LOGISTIC = "cleanlab-self-confidence-logistic"
+NO_PEERS = ("ours", "folds", LOGISTIC)
 """Ours, and what the older files of the generated tables do not have."""
 PEERS = {name: title for name, title in TITLES.items() if not name.startswith(NO_PEERS)}
+TEXT_FEATURES = ("wordllama", "tf-idf", "all-MiniLM-L6-v2")
 WORK = {
     "mnist-cohort": "MNIST CNN, LIMIT-L, cohort",
     "mnist-one": "MNIST CNN, LIMIT-L, one run",
@@ -243,12 +245,30 @@ def clean_table() -> str:
     return markdown(["data", *shown.values()], rows)
 
 
+def text_table() -> str:
+    """The audit and cleanlab on features of text; the better one is bold."""
+    rows = []
+    for features in TEXT_FEATURES:
+        table = detection_table(read_results(RESULTS / f"detection-text-{features}.json"))
+        for (data, noise), own in table.groupby(["data", "noise"], sort=False):
+            row = [f"{data}, {noise}", features]
+            means = own.groupby("method")[["auroc", "auprc", "f1"]].mean()
+            for measure, values in means.loc[["ours-default", LOGISTIC]].items():
+                digits = 4 if measure == "auroc" else 3
+                texts = [f"{value:.{digits}f}" for value in values]
+                best = max(texts)
+                row += [f"**{text}**" if text == best else text for text in texts]
+            rows.append(row)
+    header = "data and noise,features,AUROC: audit,cleanlab,AUPRC: audit,cleanlab,F1: audit,cleanlab"
+    return markdown(header.split(","), rows)
+
+
 def scale_table() -> str:
     """Time and memory of large audits."""
     rows = [
         [
             f"{row['rows']:,} rows of a messy table, {row['cities']:,} cities"
-            if "cities" in row
+            if row["part"] == "messy"
             else f"{row['rows']:,} × {row['features']} numbers, {row['classes']:,} classes",
             f"{row['processor_seconds']:,.0f} s",
             f"{row['peak_memory_mib'] / 1024:.1f} GiB",
@@ -257,8 +277,19 @@ def scale_table() -> str:
             f"{100 * row['flagged']:.1f} %",
         ]
         for row in read("audit-scale.json")["rows"]
+        if row["part"] != "images"
     ]
     return markdown(["data", "processor time", "peak memory", "AUROC", "wrong", "flagged"], rows)
+
+
+def images_table() -> str:
+    """Time and memory of embedding images."""
+    rows = [
+        [f"{row['images']:,}", f"{row['processor_seconds']:,.0f} s", f"{row['peak_memory_mib']:,.0f} MiB"]
+        for row in read("audit-scale.json")["rows"]
+        if row["part"] == "images"
+    ]
+    return markdown(["images", "processor time", "peak memory"], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -272,7 +303,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed-precision": precision_table,
     "detection": detection_rows_table,
     "detection-clean": clean_table,
+    "detection-text": text_table,
     "detection-scale": scale_table,
+    "detection-images": images_table,
 }
 
 

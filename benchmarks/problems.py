@@ -103,7 +103,7 @@ class Problem:
     seed: int
     examples: int | None = None
     """Take so many of the data; None: all."""
-    data_dir: str | None = None
+    data_dir: Path | None = None
 
     @property
     def key(self) -> dict[str, str | int | None]:
@@ -112,12 +112,14 @@ class Problem:
         return {"data": data, "noise": self.noise, "seed": self.seed, "examples": self.examples}
 
 
-def load_problem(problem: Problem, features: str = "none") -> tuple[DataSet, npt.NDArray[np.bool_]]:
+def load_problem(
+    problem: Problem, features: str = "none", cache: Path | None = None
+) -> tuple[DataSet, npt.NDArray[np.bool_]]:
     """The data with noisy labels, without clean ones, and which labels are wrong.
 
-    `features` are those of text; images stay as they are.
+    `features` are those of text, kept in the folder `cache`; images stay as they are.
     """
-    made, reading = MADE.get(problem.data), Reading(features=features)
+    made, reading = MADE.get(problem.data), Reading(features=features, cache=cache)
     data = load_data(problem.data, problem.data_dir, reading=reading) if made is None else made(problem.seed)
     examples = data.examples
     noisy = make_noise(problem.noise, examples.class_names).apply(examples, problem.seed)
@@ -156,7 +158,7 @@ def make_problems(
     noises: list[str] | None,
     seeds: list[int],
     examples: int | None = None,
-    data_dir: str | None = None,
+    data_dir: Path | None = None,
     *,
     quick: bool = False,
 ) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Results files: JSON with the device, the versions and the commit; reading, printing, comparing."""
+"""Results files, JSON with the device, the versions and the commit, and options that commands share."""
 
 import json
 from datetime import UTC, datetime
@@ -16,20 +16,11 @@ from paper.rows import commit
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 SPEED, DETECTION = "noiselimit bench", "noiselimit bench detection"
-SAME = (
-    "finished",
-    "device",
-    "threads",
-    "quick",
-    "precision",
-    "kernels",
-    "graphs",
-    "network",
-    "epochs",
-    "plans",
-)
-"""Settings that two compared files should share; otherwise a ratio is of more than the code."""
 Content = dict[str, Any]
+Device = Annotated[str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")]
+Threads = Annotated[int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")]
+DataDir = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of data sets such as mnist.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")]
 METHODS: dict[str, tuple[str, ...]] = {
     "cleanlab-self-confidence-last": ("folds",),
     "cleanlab-normalized-margin-last": ("folds",),
@@ -135,36 +126,3 @@ def print_results(content: Content) -> None:
         print("Measured with --quick: small sizes, not figures to quote.")
     if not content["finished"]:
         print("The measurement was interrupted: rows are missing.")
-
-
-def compare(first: Content, second: Content) -> pd.DataFrame:
-    """What both files measured, with A ÷ B."""
-    if first["kind"] == SPEED:
-        keys, values, table_of = ["name", "k", "n"], ["seconds", "ratio", "peak_memory"], speed_table
-    else:
-        keys, values = ["data", "noise", "n", "seed", "method"], ["auroc", "auprc", "f1", "seconds"]
-        table_of = detection_table
-    a, b = (
-        table_of(content).melt(keys, values, "measure", letter).dropna(subset=letter)
-        for content, letter in ((first, "A"), (second, "B"))
-    )
-    table = a.merge(b, on=[*keys, "measure"])
-    return table.assign(ratio=table["A"] / table["B"])
-
-
-def compare_files(
-    a: Annotated[Path, typer.Argument(metavar="FILE", help="File that speed or detection wrote.")],
-    b: Annotated[Path | None, typer.Argument(metavar="OTHER", help="File to compare it with.")] = None,
-) -> None:
-    """Print a results file, or compare two."""
-    first = read_results(a)
-    if b is None:
-        print_results(first)
-        return
-    second = read_results(b)
-    if first["kind"] != second["kind"]:
-        raise InputError(f"{a} and {b} measure different things: compare files of one kind.")
-    print(compare(first, second).to_string(index=False, float_format="{:.4g}".format))
-    for name in SAME:
-        if first.get(name) != second.get(name):
-            print(f"A and B differ in {name}.")

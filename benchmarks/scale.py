@@ -1,11 +1,11 @@
-"""Seconds and memory of a whole audit of many rows, of many classes, and of a messy table."""
+"""Seconds and memory of large audits: many rows, many classes, a messy table; and of embedding images."""
 
+import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +14,13 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
+from PIL import Image
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.results import RESULTS, environment
-from noiselimit.files import write_json
+from benchmarks.peers import Flags
+from benchmarks.results import Quick, Threads, environment
+from noiselimit.errors import unknown
+from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 
 WRONG = 0.2
@@ -44,21 +47,56 @@ class Messy:
     ending: str = ".csv"
 
 
-FULL = (  # by memory, because the system reports the highest peak of all audits so far
-    Messy(100_000, 10_000),
-    Clouds(1_000_000, 50, 10, 0.5, ".parquet"),
-    Clouds(100_000, 50, 1000, 1.0, ".npz"),
-)
-QUICK = (Clouds(2_000, 5, 3, 0.5, ".parquet"),)
+@dataclass(frozen=True)
+class Photos:
+    """Small images in two class folders, to be embedded only."""
+
+    images: int
 
 
-def make_messy(messy: Messy) -> tuple[pd.DataFrame, np.ndarray[Any, np.dtype[np.bool_]]]:
-    """(the table, which of its labels are wrong [rows])."""
+Case = Clouds | Messy | Photos
+FULL: dict[str, tuple[Case, ...]] = {
+    "messy": (Messy(100_000, 10_000),),
+    "rows": (Clouds(1_000_000, 50, 10, 0.5, ".parquet"),),
+    "classes": (Clouds(100_000, 50, 1000, 1.0, ".npz"),),
+    "images": (Photos(5_000), Photos(20_000), Photos(100_000)),
+}
+QUICK: dict[str, tuple[Case, ...]] = {
+    "messy": (Messy(2_000, 50),),
+    "rows": (Clouds(2_000, 5, 3, 0.5, ".parquet"),),
+    "classes": (Clouds(2_000, 5, 20, 1.0, ".npz"),),
+    "images": (Photos(40),),
+}
+LAUNCH = """
+import json, resource, subprocess, sys, time
+started = time.perf_counter()
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+seconds, computed = time.perf_counter() - started, used.ru_utime + used.ru_stime
+found = {"seconds": round(seconds, 1), "processor_seconds": round(computed, 1)}
+print(json.dumps({**found, "peak_memory_mib": round(used.ru_maxrss / 1024, 1)}))
+"""
+"""Runs a command from a small process, because the peak memory of a new process is at least its parent's."""
+EMBED = """
+import sys
+from pathlib import Path
+from noiselimit.data.catalogue import load_data
+from noiselimit.data.reading import Reading
+from noiselimit.features.pictures import PictureFeatures
+folder, threads = sys.argv[1:]
+features = PictureFeatures("efficientnet-lite0", device="cpu", side=32)
+data = load_data(folder, reading=Reading(features_side=features.side))
+features.apply(data, cache=Path(folder, ".cache"), threads=int(threads))
+"""
+
+
+def make_messy(messy: Messy, path: Path) -> Flags:
+    """Write the table; [rows] which labels are wrong, which is not in the file."""
     generator, rows = np.random.default_rng(0), messy.rows
     levels = np.array(["bronze", "silver", "gold", "platinum"])
     right = generator.integers(0, len(levels), rows)
 
-    def some(share: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def some(share: float) -> Flags:
         return generator.random(rows) < share
 
     def dates(first: str, seconds: Any) -> "pd.Series[Any]":
@@ -84,15 +122,12 @@ def make_messy(messy: Messy) -> tuple[pd.DataFrame, np.ndarray[Any, np.dtype[np.
     frame["income"] = pd.Series(income, dtype=object).mask(some(0.03), "unknown").mask(some(0.2))
     wrong = some(0.05)
     frame["label"] = levels[(right + wrong * generator.integers(1, len(levels), rows)) % len(levels)]
-    return frame, wrong
+    frame.to_csv(path, index=False)
+    return wrong
 
 
-def make_file(clouds: Clouds | Messy, path: Path) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def make_clouds(clouds: Clouds, path: Path) -> Flags:
     """Write the data; [rows] which labels are wrong, which is not in the file."""
-    if isinstance(clouds, Messy):
-        frame, messed = make_messy(clouds)
-        frame.to_csv(path, index=False)
-        return messed
     generator = np.random.default_rng(0)
     right = generator.integers(0, clouds.classes, clouds.rows)
     centres = generator.normal(size=(clouds.classes, clouds.features)) * clouds.spread
@@ -109,50 +144,63 @@ def make_file(clouds: Clouds | Messy, path: Path) -> np.ndarray[Any, np.dtype[np
     return np.asarray(wrong)
 
 
-def measure(clouds: Clouds | Messy, threads: int) -> dict[str, Any]:
-    """One audit with its defaults, in a process whose time and peak memory the system reports."""
+def make_photos(photos: Photos, folder: Path) -> None:
+    """Write images of 48 × 48 pixels, all different."""
+    generator = np.random.default_rng(0)
+    for name in ("cat", "dog"):
+        make_folder(folder / name)
+    for number in range(photos.images):
+        coarse = Image.fromarray(generator.integers(0, 256, (4, 4, 3), np.uint8))
+        coarse.resize((48, 48)).save(folder / ("cat", "dog")[number % 2] / f"{number}.jpg")
+
+
+def run(command: Sequence[object]) -> dict[str, Any]:
+    """Seconds and peak memory of a Python command, as the system reports them."""
+    words = [sys.executable, "-c", LAUNCH, sys.executable, *map(str, command)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return dict(json.loads(subprocess.run(words, stdout=subprocess.PIPE, env=environment, check=True).stdout))
+
+
+def measure(case: Case, threads: int) -> dict[str, Any]:
+    """One audit with its defaults; of images, how they are embedded."""
     with tempfile.TemporaryDirectory() as folder:
-        data, out = Path(folder, f"data{clouds.ending}"), Path(folder, "audit")
-        wrong = make_file(clouds, data)
-        options = ["--out", str(out), "--device", "cpu", "--threads", str(threads), "--quiet"]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        started = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "noiselimit", "audit", str(data), *options],
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            check=True,
-        )
-        seconds = time.perf_counter() - started
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if isinstance(case, Photos):
+            make_photos(case, Path(folder))
+            return {**asdict(case), **run(["-c", EMBED, folder, threads])}
+        data, out = Path(folder, f"data{case.ending}"), Path(folder, "audit")
+        wrong = make_messy(case, data) if isinstance(case, Messy) else make_clouds(case, data)
+        options = ["--out", out, "--device", "cpu", "--threads", threads, "--quiet"]
+        used = run(["-m", "noiselimit", "audit", data, *options])
         table = pd.read_parquet(out / "label_issues.parquet")
-        flagged = table["is_label_issue"].to_numpy(bool)
         return {
-            **asdict(clouds),
-            "seconds": round(seconds, 1),
-            "processor_seconds": round(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime, 1),
-            "peak_memory_mib": round(used.ru_maxrss / 1024, 1),  # the highest of all audits so far
+            **asdict(case),
+            **used,
             "wrong": float(wrong.mean()),
-            "flagged": float(flagged.mean()),
+            "flagged": float(table["is_label_issue"].mean()),
             "auroc": float(roc_auc_score(wrong, table["gap"])),
         }
 
 
 def main(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = RESULTS
-    / "audit-scale.json",
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")
-    ] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="JSON file to write; other parts are kept.")
+    ] = Path("audit-scale.json"),
+    parts: Annotated[str, typer.Option(metavar="NAME,...", help="Parts to measure.")] = ",".join(FULL),
+    threads: Threads = None,
+    quick: Quick = False,
 ) -> None:
-    """Measure time and memory of large audits.
+    """Measure time and memory of large audits, on the CPU.
 
-    One has a million rows, one a thousand classes, one is of a messy table. They run on the CPU.
+    Parts: a messy table, a million rows, a thousand classes, and images that are only embedded.
     """
-    threads = threads or available_cores()
-    rows = [measure(clouds, threads) for clouds in (QUICK if quick else FULL)]
-    write_json(out, {**environment(torch.device("cpu")), "threads": threads, "rows": rows})
-    print(pd.DataFrame(rows).to_string(index=False))
+    threads, chosen = threads or available_cores(), parts.split(",")
+    for part in chosen:
+        if part not in FULL:
+            raise unknown("part", part, FULL)
+    rows = json.loads(out.read_text("utf-8"))["rows"] if out.exists() else []
+    for part in chosen:
+        facts = {"part": part, **environment(torch.device("cpu")), "threads": threads}
+        found = [{**facts, **measure(case, threads)} for case in (QUICK if quick else FULL)[part]]
+        rows = [row for row in rows if row["part"] != part] + found
+        write_json(out, {"rows": rows})
+    print(pd.DataFrame(rows).drop(columns=["versions"]).to_string(index=False))

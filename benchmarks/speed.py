@@ -17,7 +17,7 @@ import torch
 import typer
 
 from benchmarks.ceilings import epoch_cost, measure_ceilings, network_cost
-from benchmarks.results import SPEED, Content, environment, print_results, read_results
+from benchmarks.results import SPEED, Content, Device, Quick, environment, print_results, read_results
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.mnist import digits
 from noiselimit.engine.backend import fast_precision, find_backend, find_device
@@ -316,14 +316,6 @@ def measurements(
     return found
 
 
-def describe(name: Entry) -> str:
-    """What a measurement is called in the progress."""
-    if "row" in name:
-        return f"measuring {name['row']}"
-    examples = "" if name["n"] is None else f" on {name['n']:,} examples"
-    return f"measuring a cohort of {name['k']} runs{examples}"
-
-
 def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path) -> Content:
     """Measure everything asked for. The file is rewritten after every measurement.
 
@@ -336,7 +328,11 @@ def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path) -> 
     ceilings = measure_ceilings(bench.device) if device == "cuda" else None
     content |= {"finished": False, "ceilings": ceilings, "rows": [], "points": []}
     for name, measurement in measurements(rows, sweep, bench):
-        print(f"speed: {describe(name)}", file=sys.stderr, flush=True)
+        print(
+            f"speed: {', '.join(f'{key} {value}' for key, value in name.items())}",
+            file=sys.stderr,
+            flush=True,
+        )
         try:
             entry = {**name, **measurement()}
         except RuntimeError as error:  # out of memory, a kernel that does not compile, a loss that is NaN
@@ -354,9 +350,7 @@ def measure(bench: Bench, rows: Sequence[str], sweep: str | None, out: Path) -> 
 
 
 def main(
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
-    ] = "auto",
+    device: Device = "auto",
     rows: Annotated[
         str | None,
         typer.Option(
@@ -378,9 +372,7 @@ def main(
         str, typer.Option(metavar="NAME", help="Use our own GPU kernels: auto, on or off.")
     ] = "auto",
     graphs: Annotated[str, typer.Option(metavar="NAME", help="Use CUDA graphs: auto, on or off.")] = "auto",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")
-    ] = False,
+    quick: Quick = False,
 ) -> None:
     """Measure how fast this machine trains.
 

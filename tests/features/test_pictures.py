@@ -78,6 +78,8 @@ def test_a_picture_is_embedded_once(photos: Path, tmp_path: Path) -> None:
     counter = Counter()
     first = embed_pictures(read(photos), embedder(counter), tmp_path / "cache")
     assert counter.count == 8  # of nine files, two are equal
+    assert isinstance(first.base, np.memmap)  # needs no memory of its own
+    np.testing.assert_array_equal(embed_pictures(read(photos), embedder(counter)), first)
     counter.count = 0
     np.testing.assert_array_equal(embed_pictures(read(photos), embedder(counter), tmp_path / "cache"), first)
     assert counter.count == 0

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -64,41 +65,66 @@ class FeatureCache:
     """Features by the digest of their picture or text, in a folder or, if that is None, in memory."""
 
     def __init__(self, embedding: Embedding, folder: Path | None = None) -> None:
-        self._places: dict[bytes, tuple[int, int]] = {}  # digest → part and row
-        self._parts: list[Path | Features] = []
+        self._keys = [np.empty((0, KEY_BYTES), np.uint8)]
+        self._parts: list[Path | Features] = [np.empty((0, embedding.dimension), np.float32)]
         self._dimension = embedding.dimension
         self._folder = None if folder is None else _open_folder(folder, embedding)
         if self._folder is not None:
             for path in sorted(self._folder.glob("*.npz")):
-                self._index(_load(path, "keys"), path)
+                self._keys.append(_load(path, "keys"))
+                self._parts.append(path)
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._places
+    def missing(self, keys: Keys) -> npt.NDArray[np.int64]:
+        """Which of these digests [n, 16] are not here, in order; of equal ones only the first."""
+        distinct, first = np.unique(_as_values(keys), return_index=True)
+        return np.sort(first[~np.isin(distinct, _as_values(np.concatenate(self._keys)))])
 
     def add(self, keys: Keys, features: Features) -> None:
         """Add features [m, d] of inputs with these digests [m, 16]."""
-        if self._folder is None:
-            self._index(keys, features)
-            return
-        path = self._folder / f"{hashlib.blake2b(keys.tobytes(), digest_size=16).hexdigest()}.npz"
-        with atomic_file(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, keys=keys, features=features)
-        self._index(keys, path)
-
-    def _index(self, keys: Keys, part: Path | Features) -> None:
-        for row, key in enumerate(keys):
-            self._places[key.tobytes()] = len(self._parts), row
+        part: Path | Features = features
+        if self._folder is not None:
+            part = self._folder / f"{hashlib.blake2b(keys.tobytes(), digest_size=16).hexdigest()}.npz"
+            with atomic_file(part) as temporary, temporary.open("wb") as file:
+                np.savez(file, keys=keys, features=features)
+        self._keys.append(keys)
         self._parts.append(part)
 
     def read(self, keys: Keys) -> Features:
-        """Features [n, d] of inputs with these digests [n, 16], all of which must be here."""
-        places = np.array([self._places[key.tobytes()] for key in keys], np.int64)
-        found = np.empty((len(keys), self._dimension), np.float32)
-        for number in np.unique(places[:, 0]).tolist():
-            rows, source = np.flatnonzero(places[:, 0] == number), self._parts[number]
-            features = _load(source, "features") if isinstance(source, Path) else source
-            found[rows] = features[places[rows, 1]]
-        return found
+        """Features [n, d] of inputs with these digests [n, 16], all of which must be here.
+
+        Those from a folder are mapped from a file without a name, so that they need no memory of their own.
+        """
+        known = _as_values(np.concatenate(self._keys))
+        order = np.argsort(known)
+        places = order[np.searchsorted(known, _as_values(keys), sorter=order)]
+        shape = len(keys), self._dimension
+        if self._folder is None:
+            found = np.empty(shape, np.float32)
+            for rows, features in self._found(places):
+                found[rows] = features
+            return found
+        with TemporaryFile(dir=self._folder) as file:
+            for rows, features in self._found(places):
+                for row, values in zip(rows.tolist(), features, strict=True):
+                    file.seek(row * values.nbytes)
+                    file.write(values.data)
+            file.flush()
+            return np.asarray(np.memmap(file, np.float32, "r+", shape=shape))
+
+    def _found(self, places: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], Features]]:
+        """(rows of `places`, their features) part by part; places count through all parts."""
+        stop = 0
+        for part, keys in zip(self._parts, self._keys, strict=True):
+            start, stop = stop, stop + len(keys)
+            rows = np.flatnonzero((start <= places) & (places < stop))
+            if len(rows):
+                features = _load(part, "features") if isinstance(part, Path) else part
+                yield rows, features[places[rows] - start]
+
+
+def _as_values(keys: Keys) -> npt.NDArray[np.void]:
+    """Digests [n, 16] as [n] values that can be sorted."""
+    return np.ascontiguousarray(keys).view(np.dtype((np.void, KEY_BYTES)))[:, 0]
 
 
 def check_features(name: str, found: Features, rows: int, dimension: int | None = None) -> Features:

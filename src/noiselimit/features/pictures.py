@@ -162,8 +162,7 @@ def embed_pictures(
     scale = _scale(pictures)
     keys = _digest(pictures)
     store = FeatureCache(embedder.embedding, cache)
-    first = dict(reversed([(key.tobytes(), row) for row, key in enumerate(keys)]))  # equal pictures: once
-    rows = np.array(sorted(row for key, row in first.items() if key not in store), np.int64)
+    rows = store.missing(keys)  # equal pictures: once
     side, size = embedder.embedding.side, GPU_BATCH if embedder.device.type == "cuda" else CPU_BATCH
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
 

@@ -56,7 +56,7 @@ class TextEmbedder:
         distinct = list(dict.fromkeys(texts))
         keys = np.array([_key(text) for text in distinct], np.uint8)
         store = FeatureCache(self.embedding, cache if self.cached else None)
-        new = [row for row, key in enumerate(keys) if key.tobytes() not in store]
+        new = store.missing(keys).tolist()
         for start in range(0, len(new), PART):
             rows = new[start : start + PART]
             store.add(keys[rows], self._checked([distinct[row] for row in rows]))
