@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
-from noiselimit.data.leakage import by_drop, by_option, column_notes, tells_label
+from noiselimit.data.leakage import by_drop, by_option, column_notes, leaks_label
 from noiselimit.data.tables import numbers_rows
 
 GENERATOR = np.random.default_rng(0)
@@ -40,10 +40,10 @@ def test_measurements_are_not_suspicious(name):
     ids=["copy", "code", "names", "categories", "empty", "truth", "finer", "patients", "rare class"],
 )
 def test_values_that_occur_with_one_label_only(values, labels):
-    assert tells_label(pd.Series(values), labels)
+    assert leaks_label(pd.Series(values), labels)
     changed = labels.copy()
     changed[-1] = (changed[-1] + 1) % 2
-    assert not tells_label(pd.Series(values), changed)
+    assert not leaks_label(pd.Series(values), changed)
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_values_that_occur_with_one_label_only(values, labels):
     ids=["unique", "row numbers", "constant", "few rows", "rare class of unique values"],
 )
 def test_values_that_may_do_so_by_chance(values, labels):
-    assert not tells_label(pd.Series(values), labels.astype(np.int64))
+    assert not leaks_label(pd.Series(values), labels.astype(np.int64))
 
 
 def test_rows_without_a_label_do_not_count():
     labels = LABELS.copy()
     labels[:4] = -1
-    assert tells_label(pd.Series(np.r_[[2, 1, 0, 1], LABELS[4:]]), labels)
+    assert leaks_label(pd.Series(np.r_[[2, 1, 0, 1], LABELS[4:]]), labels)
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,16 @@ def column_notes(
 
     `remedy` tells how to leave out columns, given their names.
     """
-    telling = [name for name in frame.columns if tells_label(frame[name], labels)]
-    if not telling:
+    leaking = [name for name in frame.columns if leaks_label(frame[name], labels)]
+    if not leaking:
         return ()
     return (
-        f"{source}: {named(telling)}: each value occurs with one label only; if made from the label, "
-        f"{remedy(telling)}.",
+        f"{source}: {named(leaking)}: each value occurs with one label only; if made from the label, "
+        f"{remedy(leaking)}.",
     )
 
 
-def tells_label(values: "pd.Series[Any]", labels: Labels) -> bool:
+def leaks_label(values: "pd.Series[Any]", labels: Labels) -> bool:
     """Whether every value occurs with one label only, and too often for chance.
 
     A measurement in which a few values recur does not count: there must be fewer values than half the rows,
