@@ -119,9 +119,9 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
     started, computed = time.perf_counter(), time.process_time()
     device = find_device(setting.device)
     data, wrong = load_problem(problem, setting.features, setting.cache)
-    data = PictureFeatures(setting.features, setting.network, setting.device, setting.side).apply(
-        data, cache=setting.cache, threads=setting.threads
-    )
+    if len(data.examples.input_shape) == 3:  # features of text are there already
+        features = PictureFeatures(setting.features, setting.network, setting.device, setting.side)
+        data = features.apply(data, cache=setting.cache, threads=setting.threads)
     embedding = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - computed}
     found: dict[str, Found] = {}
     took: dict[str, Row] = {}

@@ -157,6 +157,18 @@ def test_wrong_arguments(arguments: dict[str, Any], words: str) -> None:
         find_label_issues(**arguments)
 
 
+def test_an_index_in_another_order_is_refused() -> None:
+    frame = pd.DataFrame({"x": np.arange(60.0), "z": np.arange(60.0) % 7})
+    labels = pd.Series(np.arange(60) % 2)[::-1]
+    with pytest.raises(InputError, match="reindex"):
+        find_label_issues(frame, labels)
+
+
+def test_features_of_text_need_text(blobs: DataSet) -> None:
+    with pytest.raises(InputError, match="no text"):
+        find_label_issues(*noisy(blobs)[:2], features="tf-idf")
+
+
 def test_class_names_keep_their_type() -> None:
     for labels, names in (
         (["b", "a", None, "b"], ["a", "b"]),

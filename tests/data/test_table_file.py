@@ -330,3 +330,16 @@ def test_paths_beside_other_columns_and_paths_as_text_are_a_table(write, pets):
     assert "'path' names image files" in data.notes[0]
     words = "".join(f"a {row} b{row % 2}.png,{row % 2}\n" for row in range(30))
     assert load_data(write("path,label\n" + words), reading=Reading(text=["path"])).table is not None
+
+
+def test_booleans_are_known_in_the_spelling_of_other_programs():
+    flags = pd.DataFrame({"flag": [True, False, True, False], "x": [1.0, 2, 3, 5]})
+    table = frame_data_set(flags, list("abab")).table
+    for spelled in (["true", "false"], ["TRUE", "FALSE"], [1, 0], ["1", "0"]):
+        other = flags.assign(flag=spelled * 2)
+        assert (table.encode(other, "new") == table.encode(flags, "old")).all()
+
+
+def test_the_index_that_pandas_writes_is_left_out(write):
+    data = read_table_file(write("\n".join([",x,label", "0,3,a", "1,4,b", "2,5,a", "3,7,b"])), Reading())
+    assert [column.name for column in data.table.columns] == ["x"]

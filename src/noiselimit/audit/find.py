@@ -151,6 +151,10 @@ def prepare_data(
     if labels is None:
         data = as_data_set(inputs)
         return data, GivenLabels(data.examples.labels, np.array(data.examples.class_names, object))
+    if isinstance(inputs, pd.DataFrame) and isinstance(labels, pd.Series):
+        same = inputs.index.equals(labels.index)
+        if not same and inputs.index.sort_values().equals(labels.index.sort_values()):
+            raise InputError("X and y have the same index in different orders: give y.reindex(X.index).")
     if isinstance(labels, pd.Series):
         column = labels.rename("y").reset_index(drop=True)
     else:

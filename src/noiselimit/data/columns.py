@@ -116,6 +116,10 @@ class Numeric(Column):
         return ", ".join(words) or ("missing" if empty else f"{features[0]:.5g}")
 
 
+BOOLEANS = {"1": "true", "0": "false"}
+"""How other programs write the values of a boolean column, besides True, true and TRUE."""
+
+
 @dataclass(frozen=True)
 class Categorical(Column):
     """A column of names: one feature, 0 or 1, for each category; others are 0 in all of them.
@@ -140,6 +144,13 @@ class Categorical(Column):
         if kind_of(values, source) == "dates":
             raise InputError(f"{source}: column '{values.name}' holds dates; give names, as in training.")
         codes, texts = as_texts(values)
+        if spelled := {text.lower(): text for text in self.categories if text.lower() in ("true", "false")}:
+            words = [BOOLEANS.get(text, text.lower()) for text in texts]
+            known = set(self.categories)
+            texts = [
+                text if text in known else spelled.get(word, text)
+                for word, text in zip(words, texts, strict=True)
+            ]
         _one_hot(codes, texts, self.categories, features)
         if self.hashed:
             known = set(self.categories)

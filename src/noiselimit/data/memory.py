@@ -57,7 +57,10 @@ def _texts_as_frame(value: Any) -> Any:
         return value.to_frame("text")
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "UOT":
         value = value.tolist()
-    if isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value):
+    texts = value if isinstance(value, list | tuple) else ()
+    if any(isinstance(text, str) for text in texts) and all(
+        text is None or isinstance(text, str) for text in texts
+    ):
         return pd.DataFrame({"text": list(value)})
     return value
 

@@ -338,7 +338,7 @@ class _Fitting:
         if with_commas.any():
             row = int(np.argmax(with_commas[codes]))
             problem = f"column {name!r} holds numbers but '{texts[codes[row]]}' in row {row}"
-            raise InputError(f"{self.source}: {problem}; write decimal points instead of commas.")
+            raise InputError(f"{self.source}: {problem}; write it without commas, such as 1234.5.")
         words = tuple(text for text, is_word in zip(texts, word, strict=True) if is_word)
         if len(words) > MIXED:
             self.note("words", name)

@@ -56,12 +56,15 @@ class PictureFeatures:
     def __init__(
         self, name: str = "auto", network: str = "auto", device: str = "auto", side: int | None = None
     ) -> None:
+        if not isinstance(name, str):
+            raise InputError(f"features is {name!r}: give a name such as 'efficientnet-lite0'.")
         self._auto, self._device = name == "auto", find_device(device)
         lacks_package = find_spec(PACKAGES[DEFAULT].replace("-", "_")) is None
         self._missing = self._auto and network == "auto" and lacks_package
         self._used = name != "none" and not (self._auto and (network != "auto" or self._missing))
         self._embedder: Embedder | None = None
-        if is_text_embedder(name):
+        self._text = name if is_text_embedder(name) else None
+        if self._text:
             self._used = False
         elif self._used and not self._auto:
             self._embedder = load_embedder(name, self._device, side)
@@ -95,6 +98,10 @@ class PictureFeatures:
         pictures = data.examples.inputs
         if data.table is not None and any(isinstance(column, Text) for column in data.table.columns):
             return data
+        if self._text:
+            raise InputError(
+                f"{data.name}: there is no text for the features '{self._text}': leave them out."
+            )
         if self._auto and not _suit_features(pictures):
             return data
         if not self._used:
