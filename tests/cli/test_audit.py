@@ -267,8 +267,8 @@ def test_noise_is_added_as_in_training(command) -> None:
 
 
 def test_most_wrong_labels_of_a_messy_table_are_found(command) -> None:
-    frame, wrong = make_messy(Messy(1200, 300))
-    frame.to_csv("messy.csv", index=False)
+    wrong = make_messy(Messy(1200, 300), Path("messy.csv"))
+    frame = pd.read_csv("messy.csv")
     answer = command("audit", "messy.csv", "--json", *QUICK[:-2])
     assert answer.code == 0
     assert "'customer', 'order'" in answer.err

@@ -43,7 +43,8 @@ def test_a_table_from_training_to_new_rows(command, tmp_path):
 
 
 def test_new_rows_of_a_messy_table(command, tmp_path):
-    frame, _ = make_messy(Messy(400, 200))
+    make_messy(Messy(400, 200), Path("messy.csv"))
+    frame = pd.read_csv("messy.csv")
     frame.to_csv("old.csv", index=False)
     assert command("train", "--data", "old.csv", "--method", "ce", "--epochs", "2", "--quiet").code == 0
     run = next((tmp_path / "runs").glob("ce*"))
