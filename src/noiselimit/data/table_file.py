@@ -170,9 +170,9 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     features = TextFeatures(reading.features, reading.text, reading.cache, reading.progress)
     try:
         data = frame_data_set(frame, columns["label"], text=features, **how)
-    except InputError:
-        if paths and frame.shape[1] > 1:
-            raise InputError(hint) from None  # a list of images with more columns, such as an identifier
+    except InputError as error:
+        if paths:  # perhaps a list of images with more columns, such as an identifier
+            raise InputError(f"{error} {hint}") from None
         raise
     assert data.table is not None
     inputs_only = data.table.without_kept(frame)
@@ -251,7 +251,7 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     with readable(path, REMEDY):
         is_parquet = path.suffix.lower() == ".parquet"
         content = _with_index(read_parquet(path)) if is_parquet else _read_csv(path, text_columns)
-        if content.column_names[0] == "" and content.column(0).to_pylist() == list(range(content.num_rows)):
+        if content.column_names[:1] == [""] and content.column(0).to_pylist() == list(range(content.num_rows)):
             content = content.drop_columns([""])  # the index of pandas
         require_distinct_names(content.column_names, str(path))
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
