@@ -251,7 +251,8 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     with readable(path, REMEDY):
         is_parquet = path.suffix.lower() == ".parquet"
         content = _with_index(read_parquet(path)) if is_parquet else _read_csv(path, text_columns)
-        if content.column_names[:1] == [""] and content.column(0).to_pylist() == list(range(content.num_rows)):
+        counts = list(range(content.num_rows))
+        if content.column_names[:1] == [""] and content.column(0).to_pylist() == counts:
             content = content.drop_columns([""])  # the index of pandas
         require_distinct_names(content.column_names, str(path))
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
