@@ -1,0 +1,182 @@
+"""The folder of an audit: how it is written, and how it is opened again together with its data.
+
+Nothing in the folder is executed, so you may open folders from people you do not know.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+
+from noiselimit.audit.decisions import DECISION_FILES
+from noiselimit.audit.quality import Probabilities, chunks
+from noiselimit.audit.saved import Origin, SavedAudit
+from noiselimit.data.examples import DataSet
+from noiselimit.data.reading import readable
+from noiselimit.data.table_file import read_parquet
+from noiselimit.errors import InputError
+from noiselimit.features.cache import Embedding
+from noiselimit.files import atomic_folder, finite_json, json_text, read_small_text, restore_folder
+
+if TYPE_CHECKING:  # opening a folder needs no torch
+    from noiselimit.audit.fit import AuditFit
+    from noiselimit.audit.issues import Audit
+
+PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
+AUDIT = "audit.json"
+FORMAT = 1
+LABELS = ("given_label", "predicted_label")
+DAMAGED = "run the audit again"
+
+
+def open_audit(folder: str | Path, data: str | Path | None = None) -> SavedAudit:
+    """Open the folder of an audit.
+
+    Parameters
+    ----------
+    folder
+        What `noiselimit audit` wrote.
+    data
+        Where the audited data are now, if they moved.
+
+    Returns
+    -------
+    SavedAudit
+        The table, the probabilities and the summary; its `load()` reads the data again.
+
+    Raises
+    ------
+    InputError
+        If it is not the folder of an audit, is damaged, or was written by another version.
+    """
+    folder = Path(folder)
+    if not (folder / AUDIT).is_file():
+        if (folder / PARQUET).is_file():
+            raise InputError(f"{folder}: an older version wrote this audit; {DAMAGED} with --overwrite.")
+        raise InputError(f"{folder}: this is not the folder of an audit; make one with `noiselimit audit`.")
+    with readable(folder / AUDIT, DAMAGED):
+        content = finite_json(read_small_text(folder / AUDIT))
+        if content["format"] != FORMAT:
+            version = content["noiselimit"]
+            raise InputError(f"{folder}: noiselimit {version} wrote this audit; install that or {DAMAGED}.")
+        origin = Origin.from_json(content["data"])
+        names = tuple(map(str, content["class_names"]))
+        embedding = None if content["embedding"] is None else Embedding(**content["embedding"])
+        if embedding is not None and not re.fullmatch("[0-9a-f]+", embedding.digest):  # part of a path
+            raise ValueError("the digest of the features is not hexadecimal")
+        summary = dict(content["summary"])
+    table, probabilities = _read_tables(folder, names)
+    moved = None if data is None else Path(data)
+    return SavedAudit(folder.resolve(), table, probabilities, names, summary, origin, embedding, moved)
+
+
+def _read_tables(folder: Path, names: Sequence[str]) -> tuple[pd.DataFrame, Probabilities]:
+    """The table of issues and the probabilities [n, C], which must belong together."""
+    with readable(folder / PARQUET, DAMAGED):
+        table = read_parquet(folder / PARQUET).to_pandas()
+        for column in LABELS:
+            if tuple(table[column].cat.categories) != tuple(names):
+                raise ValueError(f"{column} has other classes")
+        columns = ("is_label_issue", "error_probability", "models_against")
+        kinds = "".join(table[name].dtype.kind for name in columns)
+        if table["row"].tolist() != list(range(len(table))) or kinds not in ("bfi", "bff"):
+            raise ValueError("its rows are not those of an audit")
+    with readable(folder / PRED_PROBS, DAMAGED):
+        probabilities = np.load(folder / PRED_PROBS, mmap_mode="r", allow_pickle=False)
+        if probabilities.shape != (len(table), len(names)):
+            raise ValueError(f"its shape is {list(probabilities.shape)}")
+    return table, probabilities
+
+
+def save_audit(
+    folder: Path, audit: "Audit", fit: "AuditFit", data: DataSet, origin: Origin, *, overwrite: bool
+) -> dict[str, Any]:
+    """Write tables, probabilities, the runs that count and the HTML page into one folder.
+
+    The folder appears once it is complete, and replaces an older audit. Returns the summary, and the paths of
+    the files.
+    """
+    from noiselimit.audit.report import make_audit_report, make_summary
+    from noiselimit.report.html import write_report
+    from noiselimit.runs.folder import AVERAGED, RUNS
+
+    report, summary = make_audit_report(audit, data, fit.runs, fit.counted), make_summary(audit, fit, data)
+    check_audit_folder(folder, overwrite=overwrite)
+    with atomic_folder(folder.resolve(), replace=overwrite) as temporary:
+        write_audit_files(temporary, audit, fit.pred_probs, data)
+        (temporary / AUDIT).write_text(json_text(_describe(data, origin, summary)), "utf-8")
+        for run, counts in zip(fit.runs, fit.counted, strict=True):
+            if counts and run.path is not None:  # without the probabilities that the audit has averaged
+                shutil.copytree(run.path, temporary / RUNS / run.path.name, ignore=lambda *_: [AVERAGED])
+        write_report(temporary / REPORT, report)
+    files = {"label_issues": PARQUET, "label_issues_csv": CSV, "pred_probs": PRED_PROBS, "report": REPORT}
+    return {**summary, **{name: str(folder / file) for name, file in files.items()}}
+
+
+def _describe(data: DataSet, origin: Origin, summary: dict[str, Any]) -> dict[str, Any]:
+    from noiselimit import __version__
+
+    return {
+        "format": FORMAT,
+        "noiselimit": __version__,
+        "data": origin.to_json(),
+        "embedding": None if data.pictures is None or data.embedding is None else asdict(data.embedding),
+        "class_names": list(data.examples.class_names),
+        "summary": summary,
+    }
+
+
+def write_audit_files(folder: Path, audit: "Audit", pred_probs: Probabilities, data: DataSet) -> None:
+    """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C] into an existing folder."""
+    frame, examples = audit.table.copy(), data.examples
+    for column in LABELS:  # categories, whose numbers are columns of pred_probs
+        codes = frame[column].fillna(-1).to_numpy(np.int64)
+        frame[column] = pd.Categorical.from_codes(codes, pd.Index(examples.class_names))
+    if examples.names is not None:
+        frame["path"] = list(examples.names)
+    frame = frame.assign(**examples.kept)
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    pyarrow.parquet.write_table(table, folder / PARQUET)
+    pyarrow.csv.write_csv(table, folder / CSV)
+    _write_probabilities(folder / PRED_PROBS, pred_probs)
+
+
+def _write_probabilities(path: Path, probabilities: Probabilities) -> None:
+    """Write float32 rows that sum to 1, chunk by chunk."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": probabilities.shape}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in chunks(*probabilities.shape):
+            values = np.clip(np.asarray(probabilities[part], np.float64), 0.0, 1.0)
+            file.write((values / values.sum(1, keepdims=True)).astype("<f4").tobytes())
+
+
+def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
+    """Reject a folder that an audit may not write; call it before training."""
+    from noiselimit.runs.folder import RUNS
+
+    restore_folder(folder.resolve())
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder}: this is a file; name a folder for the audit.")
+    ours = {AUDIT, PARQUET, CSV, PRED_PROBS, REPORT, RUNS, *DECISION_FILES}
+    entries = sorted(folder.iterdir())
+    others = [each.name for each in entries if each.name not in ours or each.is_dir() != (each.name == RUNS)]
+    if others:  # --out . must not delete the user's files
+        raise InputError(f"{folder} is not an audit's folder, because it holds {others[0]}: name another.")
+    if not overwrite:
+        raise InputError(f"{folder}: this folder exists; name another one or use --overwrite.")
+    if any(each.name in DECISION_FILES for each in entries):
+        raise InputError(
+            f"{folder}: this audit has been reviewed, and a new one would lose the decisions; name another "
+            "folder with --out, or delete the file of decisions first."
+        )
