@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from benchmarks import accuracy, detection, documents, scale, speed
+from benchmarks import accuracy, detection, documents, integrations, review, scale, speed, suite
 from noiselimit.errors import InputError
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -14,7 +14,10 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "precision": accuracy.precision,
     "methods": accuracy.methods,
     "detection": detection.main,
+    "suite": suite.main,
     "scale": scale.main,
+    "review": review.main,
+    "integrations": integrations.main,
     "figures": documents.main,
 }
 app = typer.Typer(

@@ -5,7 +5,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,8 +18,12 @@ from benchmarks.peers import (
     Flags,
     Found,
     Setting,
+    adjusted_margin,
+    calibration_error,
     cleanlab_flags,
     cross_validate,
+    cross_validate_boosting,
+    cross_validate_forest,
     cross_validate_logistic,
     flagging,
     loss,
@@ -28,16 +32,16 @@ from benchmarks.peers import (
     self_confidence,
     train_margins,
     train_plain,
+    vote_of_neighbours,
 )
 from benchmarks.problems import Labels, Problem, load_problem, make_problems
 from benchmarks.results import (
     DETECTION,
     METHODS,
+    MODELS,
     Content,
     DataDir,
-    Device,
     Quick,
-    Threads,
     environment,
     print_results,
     read_results,
@@ -45,20 +49,26 @@ from benchmarks.results import (
 from benchmarks.speed import reset_memory
 from noiselimit.audit.find import find_label_issues
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
+from noiselimit.cli.options import path_option, with_options
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.features.pictures import PictureFeatures
+from noiselimit.fields import option
 from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 
-CLEANLAB = {"self-confidence": self_confidence, "normalized-margin": normalized_margin}
+CLEANLAB = {
+    "self-confidence": self_confidence,
+    "normalized-margin": normalized_margin,
+    "adjusted-margin": adjusted_margin,
+}
 COMMON = ("network", "epochs", "batch_size", "optimiser", "learning_rate", "schedule", "augmentation")
 Row = dict[str, Any]
 
 
 def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> Found:
-    """Our audit: gaps and flags [n], `share` of wrong labels, and `facts`."""
+    """Our audit: probabilities of being wrong and flags [n], `share` of wrong labels, and `facts`."""
     # The common epochs are the usual ones of these data; an audit may take a share of them.
     usual = {} if setting.epochs is None else {"epochs": setting.epochs}
     data = replace(data, defaults={**data.defaults, **usual})
@@ -71,7 +81,8 @@ def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> F
     trained = [{"method": s.method, **s.hyper, "epochs": s.epochs} for s in own.specs(data)]
     facts = {name: table.attrs[name] for name in ("interval", "warning", "known_from")}
     return {
-        "gap": table["gap"].to_numpy(np.float64),
+        "error": table["error_probability"].to_numpy(np.float64),
+        "quality": table["label_quality"].to_numpy(np.float64),
         "flags": table["is_label_issue"].to_numpy(np.bool_),
         "share": table.attrs["wrong_share"],
         "facts": {**facts, "trained": trained},
@@ -81,6 +92,9 @@ def audit_with(plan: AuditPlan, data: DataSet, seed: int, setting: Setting) -> F
 TRAININGS: dict[str, Callable[[DataSet, int, Setting], Found]] = {
     "folds": cross_validate,
     "logistic": cross_validate_logistic,
+    "forest": cross_validate_forest,
+    "boosting": cross_validate_boosting,
+    "neighbours": vote_of_neighbours,
     "plain": train_plain,
     "margins": train_margins,
     "default": partial(audit_with, DEFAULT),
@@ -93,13 +107,14 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
     if method.startswith("ours"):
         ours = found[method.removeprefix("ours-")]
         figures = flagging(ours["flags"], ours["share"], wrong)
-        return {**ranking(ours["gap"], wrong), **figures, **ours["facts"]}
+        calibration = {"calibration_error": calibration_error(ours["error"], wrong)}
+        return {**ranking(-ours["quality"], wrong), **figures, **calibration, **ours["facts"]}
     if method == "folds-averaged":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Notice)
             table = find_label_issues(labels=given, pred_probs=found["folds"]["averaged"])
         flags, share = table["is_label_issue"].to_numpy(np.bool_), table.attrs["wrong_share"]
-        return {**ranking(table["gap"].to_numpy(), wrong), **flagging(flags, share, wrong)}
+        return {**ranking(-table["label_quality"].to_numpy(), wrong), **flagging(flags, share, wrong)}
     rank, _, when = method.rpartition("-")
     if rank == "ce-loss":
         return dict(ranking(loss(found["plain"][when], given), wrong))
@@ -107,7 +122,9 @@ def score(method: str, found: Mapping[str, Found], given: Labels, wrong: Flags) 
         epochs = None if when == "last" else int(found["plain"]["best_epochs"][0])
         margins = found["margins"]["margins"][:epochs].astype(np.float64)
         return dict(ranking(-margins.mean(0), wrong))
-    probabilities = found["logistic" if when == "logistic" else "folds"][when]
+    if method == "neighbours":
+        return dict(ranking(self_confidence(found["neighbours"]["votes"], given), wrong))
+    probabilities = found[MODELS[when][0]][when]
     entry = dict(ranking(CLEANLAB[rank.removeprefix("cleanlab-")](probabilities, given), wrong))
     if find_spec("cleanlab") is not None:
         entry |= flagging(*cleanlab_flags(probabilities, given), wrong)
@@ -120,13 +137,13 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
     device = find_device(setting.device)
     data, wrong = load_problem(problem, setting.features, setting.cache)
     if len(data.examples.input_shape) == 3:  # features of text are there already
-        features = PictureFeatures(setting.features, setting.network, setting.device, setting.side)
+        features = PictureFeatures(setting.features, setting.network, setting.device, setting.resize)
         data = features.apply(data, cache=setting.cache, threads=setting.threads)
     embedding = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - computed}
     found: dict[str, Found] = {}
     took: dict[str, Row] = {}
     failures: dict[str, str] = {}
-    for name in setting.trainings or TRAININGS:
+    for name in setting.chosen or TRAININGS:
         training = TRAININGS[name]
         title = f"{problem.data}, {problem.noise}, seed {problem.seed}: {name}"
         print(f"detection: {title}", file=sys.stderr, flush=True)
@@ -157,7 +174,7 @@ def measure_row(problem: Problem, setting: Setting) -> Row:
         "trainings": took,
         "methods": {
             method: score(method, found, data.examples.labels, wrong)
-            for method, needed in METHODS.items()
+            for method, (_, needed) in METHODS.items()
             if all(training in found for training in needed)
         },
     }
@@ -176,7 +193,7 @@ def open_results(path: Path, setting: Setting, *, quick: bool) -> Content:
         "epochs": setting.epochs,
         "network": setting.network,
         "features": setting.features,
-        "side": setting.side,
+        "side": setting.resize,
         "plans": json.loads(json.dumps({"default": asdict(DEFAULT), "fast": asdict(FAST)})),
         "finished": False,
         "rows": [],
@@ -199,7 +216,7 @@ def compare_tools(problems: list[Problem], setting: Setting, out: Path, *, quick
     for number, problem in enumerate(missing):
         if number == 0 and find_device(setting.device).type == "cuda":
             # Compile kernels, which should not count.
-            measure_row(problem, replace(setting, epochs=1, trainings=("folds", "default")))
+            measure_row(problem, replace(setting, epochs=1, trainings="folds,default"))
         row = measure_row(problem, setting)
         others = [other for other in content["rows"] if other["problem"] != problem.key]
         content |= {"finished": number == len(missing) - 1, "rows": [*others, row]}
@@ -207,48 +224,39 @@ def compare_tools(problems: list[Problem], setting: Setting, out: Path, *, quick
     return content
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Which problems to measure."""
+
+    data: str = option(
+        "digits,mnist",
+        "Data sets or files that fit into memory; also breast_cancer, wine, overlapping, clouds, shapes.",
+        metavar="NAME,...",
+    )
+    noise: str | None = option(
+        None, "Noises as in noiselimit train, or next:P.", metavar="NOISE,...", shown="usual for the data"
+    )
+    seed: str = option("0,1,2", "Seeds; each gives one row of results.", metavar="N,...")
+    examples: int | None = option(
+        None, "Number of examples to use.", metavar="N", shown="all; 10000 of mnist", min=2
+    )
+
+    def problems(self, data_dir: Path | None, *, quick: bool) -> list[Problem]:
+        """Every problem, in order."""
+        seeds, noises = self.seed.split(","), self.noise.split(",") if self.noise else None
+        if not all(each.isdecimal() for each in seeds):
+            raise InputError(f"seed is '{self.seed}': give whole numbers ≥ 0, separated by commas.")
+        numbers = [int(each) for each in seeds]
+        return make_problems(self.data.split(","), noises, numbers, self.examples, data_dir, quick=quick)
+
+
+@with_options()
 def main(
-    data: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,...",
-            help="Data sets or files that fit into memory; also breast_cancer, wine, overlapping, clouds, "
-            "shapes.",
-        ),
-    ] = "digits,mnist",
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NOISE,...",
-            help="Noises as in noiselimit train, or next:P. Default: those usual for the data.",
-        ),
-    ] = None,
-    seed: Annotated[
-        str, typer.Option(metavar="N,...", help="Seeds; each gives one row of results.")
-    ] = "0,1,2",
-    examples: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of examples to use. Default: all; 10000 of mnist.")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(metavar="N", help="Epochs of each training. Default: as in an audit.")
-    ] = None,
-    network: Annotated[str, typer.Option(metavar="NAME", help="Network that every tool trains.")] = "auto",
-    features: Annotated[
-        str, typer.Option(metavar="NAME", help="Features of images or text, for every tool; as in an audit.")
-    ] = "none",
-    resize: Annotated[
-        int | None, typer.Option(metavar="PIXELS", help="Side of the images to embed; as in an audit.")
-    ] = None,
+    *,
+    choice: Choice,
+    setting: Setting,
     data_dir: DataDir = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    trainings: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help=f"Of {', '.join(TRAININGS)}. Default: all.")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep features here, to embed once.")
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write; its rows are kept.")] = Path(
+    out: Annotated[Path, path_option("FILE", "JSON file to write; its rows are kept.")] = Path(
         "detection.json"
     ),
     quick: Quick = False,
@@ -257,16 +265,11 @@ def main(
 
     The clean labels are known, but no tool sees them.
     """
-    if not all(each.isdecimal() for each in seed.split(",")):
-        raise InputError(f"seed is '{seed}': give whole numbers ≥ 0, separated by commas.")
-    noises = noise.split(",") if noise else None
-    seeds = [int(each) for each in seed.split(",")]
-    problems = make_problems(data.split(","), noises, seeds, examples, data_dir, quick=quick)
-    chosen = tuple(trainings.split(",")) if trainings else ()
-    for each in set(chosen) - set(TRAININGS):
+    problems = choice.problems(data_dir, quick=quick)
+    for each in set(setting.chosen) - set(TRAININGS):
         raise unknown("training", each, TRAININGS)
-    usual = 2 if quick and epochs is None else epochs
-    setting = Setting(usual, network, device, threads, features, resize, cache, chosen)
+    if quick and setting.epochs is None:
+        setting = replace(setting, epochs=2)
     content = compare_tools(problems, setting, out, quick=quick)
     print_results(content)
     if any(row["failures"] for row in content["rows"]):

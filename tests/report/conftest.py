@@ -42,7 +42,7 @@ def make_report(runs: list[RunLine]) -> Callable[..., Report]:
             "title": "noiselimit demo",
             "sentence": "The result.",
             "runs": runs,
-            "gaps": {
+            "scores": {
                 "right labels": generator.uniform(0, 0.7, 60),
                 "wrong labels": generator.uniform(0.7, 1.414, 40),
             },

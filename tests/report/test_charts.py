@@ -11,13 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from noiselimit.errors import InputError
 from noiselimit.report.charts import (
     HEIGHT,
     WIDTH,
     Line,
-    fano_chart,
-    fano_curve,
     heat_map,
     histogram,
     histogram_counts,
@@ -210,12 +207,3 @@ def test_names_stay_text_and_standalone_charts_have_a_style(standalone: bool) ->
     root = ElementTree.fromstring(chart)
     assert ("prefers-color-scheme: dark" in root.findtext(SVG + "style", "")) == standalone
     assert (root.get("width") is not None) == standalone
-
-
-def test_fano_curves_fall_from_the_noise_to_zero() -> None:
-    curve = fano_curve("0.4", 10)
-    assert curve["least_error"][0] == pytest.approx(0.4)
-    assert curve["least_error"][-1] == pytest.approx(0, abs=1e-6)
-    assert len(of_class(ElementTree.fromstring(fano_chart([curve], 10)), "text", "on-line")) == 1
-    with pytest.raises(InputError, match="probability"):
-        fano_curve("much", 10)

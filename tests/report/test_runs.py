@@ -10,7 +10,7 @@ from noiselimit.data.columns import Categorical, Numeric
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.tables import Table
 from noiselimit.report.html import render
-from noiselimit.report.runs import differing_settings, load_runs, make_report, readable, show_inputs
+from noiselimit.report.runs import load_runs, make_report, readable, show_inputs
 from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import train
 
@@ -22,7 +22,7 @@ def test_every_problem_has_a_sentence_and_differing_settings_have_columns(blobs:
     specs = grid(method=["ce", "limit-l"], beta=3, noise=noises, learning_rate=[0.001, 0.01], **FAST)
     runs = train(specs, blobs)
     report = make_report("Mixed", runs, blobs)
-    assert differing_settings(runs) == ["noise", "learning_rate"]
+    assert list(report.runs[0].settings) == ["noise", "learning_rate"]
     assert report.sentence.count("wrong training labels") == 2
     assert report.wrong_share is None  # two problems have no common level
     assert {line.settings["noise"] for line in report.runs} == set(noises)
@@ -55,7 +55,7 @@ def test_test_labels_are_called_clean_only_if_known(blobs: DataSet) -> None:
     unknown = make_report("", train(RunSpec("ce", **FAST), blobs), blobs)
     assert not unknown.clean_test
     assert "clean" not in unknown.sentence
-    assert list(unknown.gaps) == ["examples"]
+    assert list(unknown.scores) == ["examples"]
     known = make_report("", train(RunSpec("ce", noise="uniform:0.4", **FAST), blobs), blobs)  # type: ignore[arg-type]
     assert known.clean_test
     assert "clean test labels" in known.sentence

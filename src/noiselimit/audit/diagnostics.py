@@ -105,7 +105,9 @@ def select_runs(runs: Sequence[Run], accuracies: Sequence[float | None], validat
 
 
 def check_learning(runs: Sequence[Run], agreement: Agreement | None) -> tuple[str | None, str | None]:
-    """Check the runs that count and their agreement with held-out labels (None if none were held out).
+    """Check the runs that count, and how the best judge agrees with labels that it did not train on.
+
+    The agreement is None if no labels were held out.
 
     Returns a warning, why the audit cannot be trusted, and a note, what could be done better; None if all is
     well.
@@ -143,11 +145,12 @@ def _check_agreement(agreement: Agreement | None) -> str | None:
     if agreement.low > agreement.chance and agreement.beyond_chance >= MIN_BEYOND_CHANCE:
         return None
     few = agreement.beyond_chance >= CLEARLY_BEYOND_CHANCE
-    why = "that is too few labels to tell" if few else "they learned next to nothing"
+    why = "these are too few labels to tell" if few else "they learned next to nothing"
     return (
-        f"The networks agree with {percent(agreement.share)} of the {agreement.examples:,} held-out labels; "
-        f"by chance it would be {percent(agreement.chance)}: {why}, so do not trust this audit; try a lower "
-        "--learning-rate such as 0.0003, more --epochs, another --network, more examples or better inputs."
+        f"The models agree with {percent(agreement.share)} of {agreement.examples:,} labels that they did "
+        f"not train on; by chance it would be {percent(agreement.chance)}: {why}, so do not trust this "
+        "audit; try a lower --learning-rate such as 0.0003, more --epochs, another --network, more examples "
+        "or better inputs."
     )
 
 

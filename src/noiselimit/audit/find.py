@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from noiselimit.audit.issues import FlagRule, GivenLabels, audit_probabilities, describe_missing
+from noiselimit.audit.issues import Audit, FlagRule, GivenLabels, audit_probabilities, describe_missing
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.data.arrays import label_array
 from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet, Examples, fill_labels, make_examples, without_labels
 from noiselimit.data.leakage import by_drop, column_notes
-from noiselimit.data.memory import from_memory
-from noiselimit.data.table_file import class_numbers, frame_data_set, is_table
+from noiselimit.data.memory import encode_gaps, from_memory
+from noiselimit.data.table_file import class_numbers, frame_data_set
+from noiselimit.data.tables import is_table
 from noiselimit.errors import InputError, Notice
 from noiselimit.features.texts import TextFeatures
 from noiselimit.progress import embedding_progress
@@ -34,6 +35,8 @@ def find_label_issues(
     expect_noise: float | None = None,
     budget: int | None = None,
     min_quality: float | None = None,
+    precision: float | None = None,
+    recall: float | None = None,
     fast: bool = False,
     plan: AuditPlan | None = None,
     seed: int | None = None,
@@ -51,11 +54,15 @@ def find_label_issues(
         Inputs and labels: numbers, strings or categories; None and NaN are missing labels. X can also be a
         DataSet, Examples or a torch Dataset, which bring their own labels.
     labels, pred_probs : array [n], array [n, C]
-        Instead of X and y: labels, and probabilities from a model that was not trained on them. Labels are
-        column numbers, or strings whose sorted names are the columns. A memory-mapped array is not copied.
+        Instead of X and y: labels, and probabilities from a model that was not trained on them, also as the
+        first two arguments. Labels are column numbers, or strings whose sorted names are the columns. A
+        memory-mapped array is not copied.
     expect_noise, budget, min_quality : float, int, float
-        Flag this share of the labels, this many labels, or all labels of lower quality. Give at most one. By
-        default the estimated number of wrong labels is flagged.
+        Flag this share of the labels, this many labels, or all labels of lower quality.
+    precision, recall : float
+        Flag as many labels as possible of which this share should be wrong, or as few as possible with this
+        share of the wrong ones. Give at most one of the five. By default labels are flagged that are more
+        likely wrong than right.
     fast, many_classes : bool
         Train in half the time, with slightly worse results. Accept fewer than ten examples per class.
     plan, seed, device, threads
@@ -72,52 +79,88 @@ def find_label_issues(
     Returns
     -------
     DataFrame
-        One row per example, in data order, with the index of X or else of y if they are pandas objects.
+        One row per example, in data order, with the index of X or else of the labels, if pandas objects.
         Columns of X with identifiers or text are added, as `id_NAME` and `text_NAME`. Other columns:
-        `is_label_issue`; `label_quality` in [0, 1], lower is worse; `given_label`; `predicted_label`; `gap`
-        in [0, √2]; `suggested_probability` of the predicted label; `rank_in_class`, 1 for the worst label of
-        its class; `row`. Its `attrs` hold the estimated number of wrong labels, its share and interval; they
-        are None, with a `Notice` and no flags by default, if the model learned too little. Examples without
-        a label get a prediction only.
+        `is_label_issue`; `error_probability`, the probability that the label is wrong; `label_quality`, one
+        minus that; `given_label`; `predicted_label`; `gap` in [0, √2]; `suggested_probability` of the
+        predicted label; `models_against`, the number of models that prefer another class; `rank_in_class`, 1
+        for the worst label of its class; `row`. Its `attrs` hold the estimated number of wrong labels, its
+        share and interval; they are None, with a `Notice` and no flags by default, if the model learned too
+        little. Examples without a label get a prediction only.
     """
     trains = fast or plan is not None or seed is not None
-    rule = FlagRule(expect_noise, budget, min_quality)
+    rule = FlagRule(expect_noise, budget, min_quality, precision, recall)
+    X, y, labels, pred_probs = _arguments(X, y, labels, pred_probs)  # noqa: N806
+    if X is None or labels is not None or pred_probs is not None:
+        _check_arguments(X, y, labels, pred_probs, trains=trains)
+    notes: tuple[str, ...] = ()
     if X is None:
-        _check_arguments(X, y, labels, pred_probs, trains=trains)
         audit = audit_probabilities(labels, pred_probs, rule)
+        audit = dataclasses.replace(audit, table=_with_index(audit.table, labels, pred_probs))
     else:
-        from noiselimit.audit.diagnostics import check_data
-        from noiselimit.audit.fit import fit
-        from noiselimit.features.pictures import PictureFeatures
-
+        options = {"device": device, "threads": threads, "progress": progress}
         plan = _plan(plan, fast, seed)
-        frozen = PictureFeatures(features, plan.network, device)
-        X, y = from_memory(X, y, frozen.stack)  # noqa: N806
-        _check_arguments(X, y, labels, pred_probs, trains=trains)
-        with embedding_progress(progress is not True) as show:
-            data, given = prepare_data(X, y, TextFeatures(features, progress=show))
-            checked = check_data(data, many_classes=many_classes)
-            data = frozen.apply(checked, threads=threads, progress=show)
-        _notify(*data.notes)
-        audit = fit(data, plan, device=device, threads=threads, progress=progress).audit(given, rule)
-        audit = dataclasses.replace(audit, table=_with_names(audit.table, data, X, y))
-    _notify(describe_missing(audit.missing.tolist()), audit.warning, audit.note)
+        audit, notes = _train_and_audit(X, y, rule, plan, features, many_classes, **options)
+    for message in (*notes, describe_missing(audit.missing.tolist()), audit.warning, audit.note):
+        if message:
+            warnings.warn(Notice(message), stacklevel=2)
     return audit.table
 
 
-def _notify(*messages: str | None) -> None:
-    for message in messages:
-        if message:
-            warnings.warn(Notice(message), stacklevel=3)
+def _arguments(X: Any, y: Any, labels: Any, pred_probs: Any) -> tuple[Any, Any, Any, Any]:  # noqa: N803
+    """The data: labels from a frame of one column, and (labels, pred_probs) in the first two places."""
+
+    def column(values: Any) -> Any:
+        one = isinstance(values, pd.DataFrame) and values.shape[1] == 1
+        return values.iloc[:, 0] if one else values
+
+    if labels is None and pred_probs is None and getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+        first = column(X)
+        if np.ndim(first) == 1:
+            return None, None, first, y
+    return X, column(y), column(labels), pred_probs
+
+
+def _train_and_audit(
+    inputs: Any,
+    labels: Any,
+    rule: FlagRule,
+    plan: AuditPlan,
+    features: str,
+    many_classes: bool,
+    **options: Any,
+) -> tuple[Audit, tuple[str, ...]]:
+    """The audit of inputs and labels as a user passes them, and the notes about the data.
+
+    `options` are the device, threads and progress of `train`.
+    """
+    from noiselimit.audit.diagnostics import check_data
+    from noiselimit.audit.fit import fit
+    from noiselimit.features.pictures import PictureFeatures
+
+    progress = options["progress"]
+    frozen = PictureFeatures(features, plan.network, options["device"])
+    inputs, labels = from_memory(inputs, labels, frozen.stack)
+    _check_arguments(inputs, labels, None, None, trains=True)
+    with embedding_progress(progress is not True) as show:
+        data, given = prepare_data(inputs, labels, TextFeatures(features, progress=show))
+        data = check_data(data, many_classes=many_classes)
+        data = frozen.apply(data, threads=options["threads"], progress=show)
+    audit = fit(data, plan, **options).audit(given, rule)
+    return dataclasses.replace(audit, table=_with_names(audit.table, data, inputs, labels)), data.notes
 
 
 def _with_names(table: pd.DataFrame, data: DataSet, inputs: Any, labels: Any) -> pd.DataFrame:
     """With the identifiers among the inputs, and the index of the inputs or else of the labels."""
-    named = table.assign(**data.examples.kept) if data.examples.kept else table
-    for given in (inputs, labels):
+    return _with_index(table.assign(**data.examples.kept) if data.examples.kept else table, inputs, labels)
+
+
+def _with_index(table: pd.DataFrame, *sources: Any) -> pd.DataFrame:
+    """With the index of the first source that has one."""
+    for given in sources:
         if isinstance(given, pd.DataFrame | pd.Series):
-            return named.set_axis(given.index, axis=0)
-    return named
+            return table.set_axis(given.index, axis=0)
+    return table
 
 
 def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, *, trains: bool) -> None:
@@ -125,8 +168,8 @@ def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, *, train
     has_data = isinstance(inputs, DataSet | Examples) or (inputs is not None and y is not None)
     has_probabilities = labels is not None and pred_probs is not None
     mixed = (inputs is not None or y is not None) and (labels is not None or pred_probs is not None)
-    swapped = getattr(y, "ndim", 1) > 1  # labels and pred_probs as X and y, as in cleanlab
-    if mixed or swapped or not (has_data or has_probabilities):
+    matrix = getattr(y, "ndim", 1) > 1
+    if mixed or matrix or not (has_data or has_probabilities):
         raise InputError(
             "find_label_issues needs either inputs and labels [n], or labels and probabilities: call "
             "find_label_issues(X, y) or find_label_issues(labels=..., pred_probs=...)."
@@ -168,8 +211,9 @@ def prepare_data(
     else:
         filled, missing = fill_labels(column, "y")
         names, numbers = class_numbers(pd.Series(filled, name="y"), "X and y")
-        examples = make_examples(inputs, numbers, class_names=names, source="X")
-        data = DataSet("X", without_labels(examples, missing))
+        features, table = encode_gaps(inputs, "X")
+        examples = make_examples(features, numbers, class_names=names, source="X")
+        data = DataSet("X", without_labels(examples, missing), table=table)
     return data, GivenLabels(data.examples.labels, _original_names(data.examples.class_names, column))
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress
 from statistics import fmean
 from typing import Any
@@ -12,9 +13,11 @@ import numpy as np
 from noiselimit.audit.calibration import Probabilities, average_runs, drop_averages
 from noiselimit.audit.diagnostics import check_learning, count_settings, held_out_agreement, select_runs
 from noiselimit.audit.issues import AUTOMATIC, Audit, FlagRule, GivenLabels, audit_labels
-from noiselimit.audit.noise_rate import Agreement
+from noiselimit.audit.judges import judge
+from noiselimit.audit.label_model import LabelModel, fit_label_model
+from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.audit.plan import DEFAULT, AuditPlan
-from noiselimit.audit.quality import Labels
+from noiselimit.audit.quality import Labels, chunks
 from noiselimit.data.examples import DataSet, is_labelled, take_examples
 from noiselimit.engine.backend import find_device
 from noiselimit.engine.preparation import split_examples
@@ -24,10 +27,11 @@ from noiselimit.training import train
 
 @dataclass(frozen=True, eq=False)
 class AuditFit:
-    """The trained runs of an audit and their probabilities."""
+    """The trained runs of an audit, and the label model of networks and other judges."""
 
-    pred_probs: Probabilities
-    """[n, C] of all examples in data order; final weights predict the examples without a label."""
+    model: LabelModel
+    judges: tuple[str, ...]
+    """Names of the model's judges."""
     known_from: int
     """See `NoiseRate`."""
     runs: list[Run]
@@ -39,10 +43,17 @@ class AuditFit:
     note: str | None = None
     """What could be done better, if anything."""
 
+    @cached_property
+    def pred_probs(self) -> Probabilities:
+        """[n, C] of all examples in data order, without regard to the given labels."""
+        rows, classes = self.model.shape
+        parts = [self.model.true_classes(part).astype(np.float32) for part in chunks(rows, classes)]
+        return np.concatenate(parts)
+
     def audit(self, given: GivenLabels, rule: FlagRule = AUTOMATIC) -> Audit:
-        """Audit labels [n] with these probabilities."""
+        """Audit labels [n] with this model."""
         return audit_labels(
-            given, self.pred_probs, rule, warning=self.warning, note=self.note, known_from=self.known_from
+            given, self.model, rule, warning=self.warning, note=self.note, known_from=self.known_from
         )
 
 
@@ -55,7 +66,7 @@ def audit_data(
 
 
 def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **options: Any) -> AuditFit:
-    """Train the plan's runs on the labelled examples and average those that count.
+    """Train the plan's runs on the labelled examples, average those that count, and fit the label model.
 
     The test and validation parts of the data are ignored. `options` are those of `train`.
     """
@@ -69,13 +80,18 @@ def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **opt
     agreed = [held_out_agreement(run, labels, own) for run, own in zip(runs, held_out, strict=True)]
     counted = select_runs(runs, [None if one is None else one.share for one in agreed], len(held_out[0]))
     chosen, held_out = list(compress(runs, counted)), list(compress(held_out, counted))
-    agreement = _mean_agreement([one for one in compress(agreed, counted) if one], held_out, runs)
-    warning, note = check_learning(chosen, agreement)
-    probabilities, known_from = average_runs(chosen, labels, held_out)
+    networks, known_from = average_runs(chosen, labels, held_out)
     if not all_labelled:
-        probabilities = _with_unlabelled(probabilities, rows, data, chosen, device)
+        networks = _with_unlabelled(networks, rows, data, chosen, device)
+    others = judge(data, plan.seeds[0], threads=options.get("threads"), fast=plan.fast)
+    model = fit_label_model([networks, *others.values()], data.examples.labels)
+    found = [_mean_agreement([one for one in compress(agreed, counted) if one], held_out)]
+    found += [agreement(each[rows].argmax(1), labels, each.shape[1]) for each in others.values()]
+    best = max(found, key=lambda one: one.beyond_chance)
+    best = dataclasses.replace(best, settings=count_settings(runs) + len(others))
+    warning, note = check_learning(chosen, best if any(map(len, held_out)) else None)
     runs = [drop_averages(run) for run in runs]
-    return AuditFit(probabilities, known_from, runs, counted, warning, note)
+    return AuditFit(model, ("networks", *others), known_from, runs, counted, warning, note)
 
 
 def _validation_rows(run: Run, examples: int) -> Labels:
@@ -83,12 +99,10 @@ def _validation_rows(run: Run, examples: int) -> Labels:
     return split_examples(examples, run.spec.seed, validation_share=share).validation
 
 
-def _mean_agreement(
-    agreed: Sequence[Agreement], held_out: Sequence[Labels], runs: Sequence[Run]
-) -> Agreement:
-    """The mean over the runs that count, chosen among all `runs`."""
+def _mean_agreement(agreed: Sequence[Agreement], held_out: Sequence[Labels]) -> Agreement:
+    """The mean over the runs that count."""
     share, chance = fmean(one.share for one in agreed), fmean(one.chance for one in agreed)
-    return Agreement(share, chance, len(np.unique(np.concatenate(held_out))), count_settings(runs))
+    return Agreement(share, chance, len(np.unique(np.concatenate(held_out))))
 
 
 def _with_unlabelled(

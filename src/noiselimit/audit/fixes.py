@@ -1,82 +1,146 @@
-"""Cleaned copies of the data: flagged rows dropped or relabelled. The source is never changed."""
+"""Corrected copies of audited data: rows dropped or relabelled. The data themselves never change."""
 
 import os
+import re
+import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
-from noiselimit.audit.issues import Audit
 from noiselimit.audit.quality import Flags, Labels
-from noiselimit.audit.report import to_class_names
-from noiselimit.data.examples import DataSet
+from noiselimit.audit.saved import SavedAudit
+from noiselimit.data.mnist import holds_idx
 from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS
 from noiselimit.data.table_file import separator
-from noiselimit.errors import InputError
-from noiselimit.files import atomic_file
+from noiselimit.errors import InputError, unknown
+from noiselimit.files import atomic_file, atomic_folder, clear_leftovers, folder_lock
 
 Fix = Literal["drop", "relabel"]
+FIXES = ("drop", "relabel")
+LISTS = (".csv", ".tsv", ".parquet")
+"""Endings of a list of paths and labels, which a folder of pictures may become."""
 NOT_PER_EXAMPLE = frozenset({"class_names", "test_clean_labels", *TEST_INPUTS, *TEST_LABELS})
 """Arrays of an .npz file that have no row per example, even if their length happens to match."""
+NO_COPY = "{}: only .csv, .tsv, .parquet and .npz files and class folders can be copied."
+WITHHELD = (
+    "the audit is not reliable; follow its warning, or choose what to flag with --budget, --expect-noise or "
+    "--min-quality"
+)
 
 
-def write_cleaned(
-    source: Path,
-    target: Path,
-    audit: Audit,
-    fix: Fix = "drop",
-    *,
-    data: DataSet,
-    label: str | None = None,
-    overwrite: bool = False,
-) -> dict[str, int]:
-    """Write a copy of `source`, which `data` were read from; drop or relabel flagged rows.
+def list_changes(saved: SavedAudit, decisions: pd.DataFrame, fix: str | None = None) -> pd.DataFrame:
+    """What decisions change: one line per row that gets another label or goes.
 
-    Columns, their order, cell texts and types stay as they are. Of picture files, the copy is a list of
-    labels and paths relative to the list. `label` names the column of labels in a table. Returns how many
-    rows are in the copy, were dropped and got another label.
+    Parameters
+    ----------
+    saved
+        The audit.
+    decisions
+        Columns row, action (keep, relabel, drop or unsure) and label, the right class for relabel. Rows are
+        distinct. Rows that are kept or unsure stay as they are.
+    fix
+        What to do with flagged rows without a decision: drop or relabel; None for nothing.
+
+    Returns
+    -------
+    DataFrame
+        Columns row, path (of pictures), given_label, action (relabel or drop) and label, in data order.
     """
-    check_cleaned_target(source, target, overwrite=overwrite)
-    if audit.flags_withheld:
-        raise InputError(
-            f"{target}: no cleaned copy was written, because the audit is not reliable; follow its warning, "
-            "or choose what to flag with --budget, --expect-noise or --min-quality."
-        )
-    fixes = Fixes.from_table(audit.table, fix)
-    with atomic_file(target) as temporary:
-        label = label or "label"
-        if source.is_dir() or data.examples.names is not None:
-            frame = _picture_list(source, target, label, fixes, data)
-            if target.suffix.lower() == ".parquet":
-                frame.to_parquet(temporary, index=False)
-            else:
-                mark = "\t" if target.suffix.lower() == ".tsv" else ","
-                frame.to_csv(temporary, sep=mark, index=False, lineterminator="\n")
+    if fix is not None and fix not in FIXES:
+        raise unknown("fix", fix, FIXES)
+    table = saved.table
+    wanted = decisions[["row", "action", "label"]]
+    if fix is not None:
+        if saved.summary.get("warning") is not None and not table["is_label_issue"].any():
+            raise InputError(f"{saved.folder}: nothing is flagged, because {WITHHELD}.")
+        flagged = table[table["is_label_issue"] & ~table["row"].isin(wanted["row"])]
+        label = flagged["predicted_label"].astype(object)
+        automatic = pd.DataFrame({"row": flagged["row"], "action": fix, "label": label})
+        wanted = automatic if wanted.empty else pd.concat([wanted, automatic])
+    _check_decisions(saved, wanted)
+    wanted = wanted[wanted["action"].isin(FIXES)].sort_values("row", ignore_index=True)
+    about = table.iloc[wanted["row"].to_numpy(np.int64)]
+    found = {name: about[name].astype(object).to_numpy() for name in ("path", "given_label") if name in about}
+    label = wanted["label"].where(wanted["action"] == "relabel", None)
+    changes = wanted.assign(**found, label=label)[["row", *found, "action", "label"]]
+    changed = (changes["action"] == "drop") | (changes["label"] != changes["given_label"])
+    return changes[changed].reset_index(drop=True)
+
+
+def _check_decisions(saved: SavedAudit, decisions: pd.DataFrame) -> None:
+    """Raise InputError for a row or a class that the audit does not have."""
+    for row, action, label in zip(*(decisions[name] for name in ("row", "action", "label")), strict=True):
+        if not 0 <= row < len(saved.table):
+            count = f"the audit has {len(saved.table):,} rows, from 0"
+            raise InputError(f"row {row}: {count}; correct the decision.")
+        if action == "relabel" and label not in saved.class_names:
+            raise InputError(f"row {row}: {unknown('class', label, saved.class_names)}")
+
+
+def write_copy(
+    saved: SavedAudit, target: Path, changes: pd.DataFrame, *, overwrite: bool = False
+) -> dict[str, int]:
+    """Write a copy of the audited data with these changes; everything else stays as it is.
+
+    A file becomes a file of the same kind. Class folders become a folder with the same structure, whose files
+    are hard links where possible, or a list of paths and labels if the target ends in .csv, .tsv or .parquet.
+    Returns how many rows are in the copy, were dropped and got another label.
+    """
+    if saved.origin.noise is not None:
+        raise InputError(f"{saved.folder}: --noise added label errors, which no data hold; audit without it.")
+    source = saved.place
+    if source is None:
+        raise InputError(NO_COPY.format(saved.origin.source))
+    check_target(source, target, overwrite=overwrite)
+    if target.resolve().is_relative_to(saved.folder):
+        raise InputError(f"{target} is inside {saved.folder}, which holds the audit only: name another.")
+    fixes, place = Fixes.of(saved, changes), target.resolve()
+    with folder_lock(target, place.with_name(f".{place.name}.lock")):
+        clear_leftovers(place.parent, re.escape(place.name))
+        if source.is_dir() and target.suffix.lower() not in LISTS:
+            with atomic_folder(place) as temporary:
+                _copy_folders(source, temporary, fixes)
         else:
-            WRITERS[source.suffix.lower()](source, temporary, fixes, label)
+            with atomic_file(target) as temporary:
+                _write_file(source, temporary, fixes, saved.origin.reading.label or "label", target)
     kept = int(fixes.kept.sum())
     return {"rows": kept, "dropped": len(fixes.kept) - kept, "relabelled": int(fixes.changed.sum())}
 
 
-def check_cleaned_target(source: Path, target: Path, *, overwrite: bool = False) -> None:
-    """Reject a target that cannot be written; call it before training."""
-    if not source.exists():
-        raise InputError(f"{source}: no such file or folder to copy from; leave out --write.")
-    ending = ".csv" if source.is_dir() else source.suffix.lower()
-    if not source.is_dir() and ending not in WRITERS:
-        raise InputError(f"{source}: only {', '.join(WRITERS)} files and class folders can be copied.")
-    if target.suffix.lower() != ending:
-        raise InputError(f"{target}: a cleaned copy of {source} must end in {ending}; rename it.")
-    if (target.exists() and target.samefile(source)) or target.resolve().is_relative_to(source.resolve()):
-        raise InputError(f"{target}: the source is never changed; name a file outside of it.")
-    if target.exists() and not overwrite:
+def check_target(source: Path, target: Path, *, overwrite: bool = False) -> None:
+    """Reject a copy of this source that cannot be written; call it before training."""
+    ending = target.suffix.lower()
+    if not source.exists() or (source.is_dir() and holds_idx(source)):
+        raise InputError(NO_COPY.format(source))
+    if source.is_file() and source.suffix.lower() not in WRITERS:
+        raise InputError(NO_COPY.format(source))
+    if source.is_file() and ending != source.suffix.lower():
+        raise InputError(f"{target}: a copy of {source} must end in {source.suffix.lower()}; rename it.")
+    own, other = source.resolve(), target.resolve()
+    if (
+        (target.exists() and target.samefile(source))
+        or other.is_relative_to(own)
+        or own.is_relative_to(other)
+    ):
+        raise InputError(f"{target}: the source is never changed; name a place outside of it.")
+    if source.is_dir() and ending not in LISTS:
+        if target.is_file() or ending in WRITERS or (target.is_dir() and any(target.iterdir())):
+            raise InputError(f"{target}: name a new folder, or a .csv file for a list of the images.")
+    elif target.is_dir():
+        raise InputError(f"{target} is a folder; name a {ending} file.")
+    elif target.exists() and not overwrite:
         raise InputError(f"{target}: this file exists; name another one or use --overwrite.")
+    above = next(parent for parent in other.parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{target} cannot be written: check its folder or name another.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +154,23 @@ class Fixes:
     given: Labels
     """[n]"""
     wanted: Labels
-    """[n]: the predicted label if changed, else the given one."""
+    """[n]: the new label if changed, else the given one."""
+    class_names: tuple[str, ...]
+    names: Sequence[str] | None
+    """[n]: paths of pictures."""
 
     @classmethod
-    def from_table(cls, table: pd.DataFrame, fix: Fix) -> "Fixes":
-        """From the table of an audit."""
-        flagged = table["is_label_issue"].to_numpy(bool)
-        given, predicted = (
-            table[name].fillna(-1).to_numpy(np.int64) for name in ("given_label", "predicted_label")
-        )
-        kept, changed = ~flagged | (fix == "relabel"), flagged & (given != predicted) & (fix == "relabel")
-        return cls(kept, changed, given, np.where(changed, predicted, given))
+    def of(cls, saved: SavedAudit, changes: pd.DataFrame) -> "Fixes":
+        """From the result of `list_changes`."""
+        given, kept = saved.given, np.ones(len(saved.table), bool)
+        wanted, drops = given.copy(), changes["action"] == "drop"
+        kept[changes["row"][drops].to_numpy(np.int64)] = False
+        number = {name: code for code, name in enumerate(saved.class_names)}
+        wanted[changes["row"][~drops].to_numpy(np.int64)] = [
+            number[name] for name in changes["label"][~drops]
+        ]
+        names = saved.table["path"].tolist() if "path" in saved.table else None
+        return cls(kept, wanted != given, given, wanted, saved.class_names, names)
 
     def label_rows(self, labels: Any, source: Path) -> Labels:
         """[n]: the row of the source whose label each row gets; its own unless it is relabelled.
@@ -117,32 +187,72 @@ class Fixes:
         common = groups.sort_values("size", ascending=False, kind="stable").drop_duplicates("label")
         rows = common.set_index("label")["first"].reindex(self.wanted).fillna(-1).to_numpy(np.int64)
         if (rows[self.changed] < 0).any():
-            raise InputError(f"{source}: a suggested label occurs in no row; use --fix drop.")
+            raise InputError(f"{source}: a new label occurs in no row of the data; drop such rows instead.")
         return np.where(self.changed, rows, np.arange(len(labels)))
 
+    def find_pictures(self, columns: Sequence[Sequence[Any]], source: Path) -> tuple[int, Labels]:
+        """(which column of a list holds the paths, the row of the list of each example)."""
+        assert self.names is not None
+        for place, cells in enumerate(columns):
+            paths = ["" if cell is None else str(cell).strip() for cell in cells]
+            if not set(self.names) <= set(paths):
+                continue
+            rows = iter(range(len(paths)))  # rows of pictures that were skipped are passed over
+            return place, np.array(
+                [next(r for r in rows if paths[r] == name) for name in self.names], np.int64
+            )
+        raise InputError(f"{source}: this is not the list that was audited; audit it again.")
 
-def _clean_csv(source: Path, target: Path, fixes: Fixes, label: str) -> None:
+    def paths_from(self, folder: Path, source: Path) -> list[str]:
+        """[n]: the paths of the pictures as a list in this folder names them."""
+        assert self.names is not None
+        old, new = (source if source.is_dir() else source.parent).resolve(), folder.resolve()
+        if old == new:
+            return list(self.names)
+        return [name if os.path.isabs(name) else os.path.relpath(old / name, new) for name in self.names]
+
+
+def _write_file(source: Path, temporary: Path, fixes: Fixes, label: str, target: Path) -> None:
+    writer = _write_list if source.is_dir() else WRITERS[source.suffix.lower()]
+    writer(source, temporary, fixes, label, target)
+
+
+def _write_csv(source: Path, temporary: Path, fixes: Fixes, label: str, target: Path) -> None:
     mark = separator(source)
     cells = pd.read_csv(source, sep=mark, header=None, dtype=str, na_filter=False, encoding="utf-8-sig")
     header, cells = cells[:1], cells[1:].reset_index(drop=True)
+    if fixes.names is not None:
+        column, rows = fixes.find_pictures([cells[place].tolist() for place in cells], source)
+        cells = cells.iloc[rows].reset_index(drop=True)
+        cells[column] = fixes.paths_from(target.parent, source)
     place = header.iloc[0].tolist().index(label)
     cells[place] = cells[place].to_numpy()[fixes.label_rows(cells[place], source)]
-    cleaned = pd.concat([header, cells[fixes.kept]])
-    cleaned.to_csv(target, sep=mark, index=False, header=False, lineterminator="\n")
+    fixed = pd.concat([header, cells[fixes.kept]])
+    fixed.to_csv(temporary, sep=mark, index=False, header=False, lineterminator="\n")
 
 
-def _clean_parquet(source: Path, target: Path, fixes: Fixes, label: str) -> None:
+def _write_parquet(source: Path, temporary: Path, fixes: Fixes, label: str, target: Path) -> None:
     table = pyarrow.parquet.read_table(source)
+    if fixes.names is not None:
+        texts = [column.to_pylist() if _is_text(column.type) else [] for column in table.columns]
+        place, found = fixes.find_pictures(texts, source)
+        table = table.take(pyarrow.array(found))
+        paths = pyarrow.array(fixes.paths_from(target.parent, source)).cast(table.schema.field(place).type)
+        table = table.set_column(place, table.schema.field(place), paths)
     place = table.schema.get_field_index(label)
     column = table.column(place).unify_dictionaries()
     rows = fixes.label_rows(column.to_pandas(), source)
     table = table.set_column(place, table.schema.field(place), column.take(pyarrow.array(rows)))
-    pyarrow.parquet.write_table(table.filter(pyarrow.array(fixes.kept)), target)
+    pyarrow.parquet.write_table(table.filter(pyarrow.array(fixes.kept)), temporary)
 
 
-def _clean_npz(source: Path, target: Path, fixes: Fixes, label: str) -> None:
+def _is_text(kind: pyarrow.DataType) -> bool:
+    return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
+
+
+def _write_npz(source: Path, temporary: Path, fixes: Fixes, label: str, target: Path) -> None:
     with np.load(source, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+        arrays: dict[str, npt.NDArray[Any]] = {name: file[name] for name in file.files}
     labels = next(name for name in LABELS if name in arrays)
     arrays[labels] = arrays[labels][fixes.label_rows(arrays[labels], source)]
     for name, array in arrays.items():
@@ -150,25 +260,63 @@ def _clean_npz(source: Path, target: Path, fixes: Fixes, label: str) -> None:
             arrays[name] = array[fixes.kept]
     with zipfile.ZipFile(source) as archive:
         compressed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())
-    with target.open("wb") as out:
-        (np.savez_compressed if compressed else np.savez)(out, **arrays)
+    with temporary.open("wb") as out:
+        (np.savez_compressed if compressed else np.savez)(out, **arrays)  # type: ignore[arg-type]
 
 
-WRITERS: dict[str, Callable[[Path, Path, Fixes, str], None]] = {
-    ".csv": _clean_csv,
-    ".tsv": _clean_csv,
-    ".parquet": _clean_parquet,
-    ".npz": _clean_npz,
+WRITERS: dict[str, Callable[[Path, Path, Fixes, str, Path], None]] = {
+    ".csv": _write_csv,
+    ".tsv": _write_csv,
+    ".parquet": _write_parquet,
+    ".npz": _write_npz,
 }
 
 
-def _picture_list(source: Path, target: Path, label: str, fixes: Fixes, data: DataSet) -> pd.DataFrame:
-    """Paths, relative to the folder of the target unless the source has absolute ones, and labels."""
-    names = data.examples.names
-    if names is None:
-        raise InputError(f"{source}: this is no folder of class folders; leave out --write.")
-    old, new = (source if source.is_dir() else source.parent).resolve(), target.resolve().parent
-    if old != new:
-        names = [name if os.path.isabs(name) else os.path.relpath(old / name, new) for name in names]
-    labels = to_class_names(pd.Series(fixes.wanted), data.examples.class_names)
-    return pd.DataFrame({"path": list(names), label: labels})[fixes.kept]
+def _write_list(source: Path, temporary: Path, fixes: Fixes, label: str, target: Path) -> None:
+    """The paths of the pictures, relative to the folder of the list, and their labels."""
+    labels = np.array(fixes.class_names, object)[fixes.wanted]
+    frame = pd.DataFrame({"path": fixes.paths_from(target.parent, source), label: labels})[fixes.kept]
+    if target.suffix.lower() == ".parquet":
+        frame.to_parquet(temporary, index=False)
+    else:
+        mark = "\t" if target.suffix.lower() == ".tsv" else ","
+        frame.to_csv(temporary, sep=mark, index=False, lineterminator="\n")
+
+
+def _copy_folders(source: Path, target: Path, fixes: Fixes) -> None:
+    """Class folders in which dropped pictures are missing and relabelled ones are in another folder.
+
+    Other parts and files are there, too, except hidden ones.
+    """
+    assert fixes.names is not None
+    pictures, parts = set(fixes.names), [Path(name).parts for name in fixes.names]
+    given = [fixes.class_names[label] for label in fixes.given]
+    inside = all(".." not in own and not os.path.isabs(own[0]) for own in parts)
+    if not inside or not all(name == os.path.basename(name) != ".." for name in fixes.class_names):
+        raise InputError(f"{source}: the audit names files outside of this folder; run the audit again.")
+    for folder, folders, files in os.walk(source):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for file in files:
+            name = os.path.relpath(os.path.join(folder, file), source)
+            if not file.startswith(".") and name not in pictures:
+                _link(source / name, target / name)
+    for row in np.flatnonzero(fixes.kept & ~fixes.changed).tolist():
+        _link(source / fixes.names[row], target / fixes.names[row])
+    depth = 0 if all(own[0] == name for own, name in zip(parts, given, strict=True)) else 1
+    for row in np.flatnonzero(fixes.kept & fixes.changed).tolist():
+        new = fixes.class_names[fixes.wanted[row]]
+        place = target.joinpath(*parts[row][:depth], new, *parts[row][depth + 1 :])
+        free, number = place, 2
+        while free.exists():  # the other class may have a picture of the same name
+            free, number = place.with_name(f"{place.stem}-{number}{place.suffix}"), number + 1
+        _link(source / fixes.names[row], free)
+
+
+def _link(source: Path, target: Path) -> None:
+    """A hard link to a file, or a copy where the file system has none."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    real = source.resolve()
+    try:
+        os.link(real, target)
+    except OSError:
+        shutil.copy2(real, target)

@@ -9,23 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from noiselimit.audit.noise_rate import (
-    MIN_BEYOND_CHANCE,
-    NoiseRate,
-    agreement,
-    estimate_noise_rate,
-    gap_threshold,
-)
-from noiselimit.audit.quality import (
-    MAX_GAP,
-    NO_THRESHOLD,
-    Flags,
-    Labels,
-    Probabilities,
-    Quality,
-    chunks,
-    measure,
-)
+from noiselimit.audit.label_model import LabelModel, fit_label_model
+from noiselimit.audit.noise_rate import MIN_BEYOND_CHANCE, NoiseRate, agreement, estimate_noise_rate
+from noiselimit.audit.quality import Flags, Floats, Labels, Probabilities, Quality, chunks, measure
 from noiselimit.data.arrays import as_array, encode_labels, read_labels
 from noiselimit.data.examples import MISSING_LABEL, DataSet, fill_labels
 from noiselimit.errors import InputError, number
@@ -38,16 +24,18 @@ MIN_LABELS = 50
 ROWS_NAMED = 10
 NO_ESTIMATE = "The number of wrong labels cannot be estimated."
 EXPLANATION = (
-    "The estimate counts labels that the predictions clearly contradict. The range starts at the share of "
-    "wrong labels among the most confident predictions, as if all other disagreement came from overlapping "
-    "classes. It ends at all disagreement, as if the predictions were always right. If classes overlap, the "
-    "estimate and both ends of the range are too high."
+    "The estimate is the sum over all labels of the probability of being wrong. The range should hold the "
+    "true share with a probability of 90 %. A disagreement counts as far as the models are right when they "
+    "are that sure: where classes overlap, they are never sure."
 )
+MIN_OVERLAP, MIN_ALIKE, PAIRS_NAMED = 0.15, 10.0, 3
+"""Share of the smaller class, and number of examples, from which two classes are reported as hard to tell
+apart, and how many pairs are named."""
 
 
 @dataclass(frozen=True)
 class FlagRule:
-    """How many labels to flag; set at most one field. Without any, the estimated noise rate decides."""
+    """Which labels to flag; set at most one field. By default those that are more likely wrong than right."""
 
     expect_noise: float | None = None
     """Flag this share of the labels, the worst first."""
@@ -55,6 +43,10 @@ class FlagRule:
     """Flag this many labels, the worst first."""
     min_quality: float | None = None
     """Flag every label of lower quality."""
+    precision: float | None = None
+    """Flag as many labels as possible while this share of them should be wrong."""
+    recall: float | None = None
+    """Flag as few labels as possible while this share of the wrong ones should be among them."""
 
     def __post_init__(self) -> None:
         given = [name for name, value in vars(self).items() if value is not None]
@@ -62,8 +54,9 @@ class FlagRule:
             raise InputError(f"{' and '.join(given)} each set how many labels to flag: give one of them.")
         if self.expect_noise is not None:
             number("expect_noise", self.expect_noise, at_least=0.0, below=1.0)
-        if self.min_quality is not None:
-            number("min_quality", self.min_quality, at_least=0.0, at_most=1.0)
+        for name in ("min_quality", "precision", "recall"):
+            if getattr(self, name) is not None:
+                number(name, getattr(self, name), at_least=0.0, at_most=1.0)
         whole = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
         if self.budget is not None and not (whole and self.budget >= 0):
             raise InputError(f"budget is {self.budget!r}: give a whole number ≥ 0.")
@@ -85,8 +78,10 @@ class Audit:
     """One row per example in data order; see `find_label_issues` for the columns."""
     noise_rate: NoiseRate
     """Not meaningful if there is a warning."""
-    threshold: float
-    """Labels with this gap or a larger one are flagged."""
+    threshold: float | None
+    """The lowest probability of being wrong among the flagged labels; None if nothing is flagged."""
+    ambiguous: tuple[tuple[int, int, float], ...]
+    """Pairs of classes that are hard to tell apart, and the share of the smaller that looks like either."""
     missing: Labels
     """Rows without a label; they are in the table but never flagged."""
     rule: FlagRule
@@ -130,34 +125,33 @@ def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule = AUTOMATIC
     """Audit labels [n] with class probabilities [n, C], both as a user passes them."""
     probabilities = check_probabilities(pred_probs)
     given = check_labels(labels, *probabilities.shape)
-    return audit_labels(given, probabilities, rule, note=_disagreement_note(given, probabilities))
+    model = fit_label_model([probabilities], given.labels)
+    return audit_labels(given, model, rule, note=_disagreement_note(given, probabilities))
 
 
 def audit_labels(
     given: GivenLabels,
-    probabilities: Probabilities,
+    model: LabelModel,
     rule: FlagRule = AUTOMATIC,
     *,
     warning: str | None = None,
     note: str | None = None,
     known_from: int | None = None,
 ) -> Audit:
-    """Audit checked labels [n] with checked probabilities [n, C].
+    """Audit checked labels [n] with a model fitted to them.
 
     With a `warning`, there is no estimate, and only labels that the `rule` asks for are flagged.
     """
     labelled, rest = ~given.missing, np.flatnonzero(given.missing)
-    audited = probabilities[labelled] if len(rest) else probabilities  # a large array is not copied
-    quality = measure(audited, given.labels[labelled])
-    noise_rate = estimate_noise_rate(audited, quality, known_from)
-    if warning is not None and rule == AUTOMATIC:
-        flags, threshold = np.zeros(len(quality), bool), NO_THRESHOLD
-    else:
-        flags, threshold = _flag(quality, noise_rate, rule)
+    quality = measure(model, given.labels)
+    noise_rate = estimate_noise_rate(quality, model.anchors, known_from)
+    withheld = warning is not None and rule == AUTOMATIC
+    flags = np.zeros(len(quality), bool) if withheld else _flag(quality, rule)
     table = _make_table(given, quality, flags, labelled)
     if len(rest):
-        table.loc[rest, "predicted_label"] = given.to_names(probabilities[rest].argmax(1).astype(np.int64))
-        table.loc[rest, "suggested_probability"] = probabilities[rest].max(1).astype(np.float64)
+        true_classes = model.true_classes(rest)
+        table.loc[rest, "predicted_label"] = given.to_names(true_classes.argmax(1).astype(np.int64))
+        table.loc[rest, "suggested_probability"] = true_classes.max(1)
     attributes: dict[Hashable, Any] = {
         "wrong_labels": noise_rate.wrong,
         "wrong_share": noise_rate.rate,
@@ -167,7 +161,9 @@ def audit_labels(
     if warning is not None:
         attributes = dict.fromkeys(attributes)
     table.attrs = {**attributes, "warning": warning, "note": note}
-    return Audit(table, noise_rate, threshold, rest.astype(np.int64), rule, warning, note)
+    threshold = float(quality.error_probability[flags].min()) if flags.any() else None
+    ambiguous = find_ambiguous(quality)
+    return Audit(table, noise_rate, threshold, ambiguous, rest.astype(np.int64), rule, warning, note)
 
 
 def check_probabilities(values: Any) -> Probabilities:
@@ -241,38 +237,60 @@ def _disagreement_note(given: GivenLabels, probabilities: Probabilities) -> str 
     )
 
 
-def _flag(quality: Quality, noise_rate: NoiseRate, rule: FlagRule) -> tuple[Flags, float]:
-    """Flags [n] and the gap from which labels are flagged."""
+def _flag(quality: Quality, rule: FlagRule) -> Flags:
+    """Flags [n]."""
+    if rule == AUTOMATIC:
+        return np.asarray((quality.label_quality < 0.5) & quality.disagrees)
     if rule.min_quality is not None:
-        return quality.label_quality < rule.min_quality, (1.0 - rule.min_quality) * MAX_GAP
-    if rule.budget is not None:
-        count = min(int(rule.budget), len(quality))
-    elif rule.expect_noise is not None:
-        count = round(rule.expect_noise * len(quality))
-    else:
-        threshold = gap_threshold(noise_rate, quality)
-        return (quality.gap >= threshold) & quality.disagrees, threshold
-    worst = np.argsort(-quality.gap, kind="stable")[:count]  # ties stay in data order
+        return np.asarray(quality.label_quality < rule.min_quality)
+    worst = np.argsort(quality.label_quality, kind="stable")  # ties stay in data order
     flags = np.zeros(len(quality), bool)
-    flags[worst] = True
-    return flags, float(quality.gap[worst].min()) if count else NO_THRESHOLD
+    flags[worst[: _count_flags(quality.error_probability[worst], rule)]] = True
+    return flags
+
+
+def _count_flags(errors: Floats, rule: FlagRule) -> int:
+    """How many of the labels to flag, whose probabilities of being wrong [n] are in descending order."""
+    if rule.budget is not None:
+        return min(int(rule.budget), len(errors))
+    if rule.expect_noise is not None:
+        return round(rule.expect_noise * len(errors))
+    found = np.cumsum(errors)
+    if rule.precision is not None:
+        return int(np.count_nonzero(found >= rule.precision * np.arange(1, len(errors) + 1)))
+    assert rule.recall is not None
+    return int(np.count_nonzero(found < rule.recall * found[-1])) + bool(rule.recall * found[-1])
+
+
+def find_ambiguous(quality: Quality) -> tuple[tuple[int, int, float], ...]:
+    """Pairs of classes that are hard to tell apart, the worst first."""
+    sizes = np.maximum(quality.joint.sum(0), 1.0)
+    shares = np.triu(quality.overlap / np.minimum.outer(sizes, sizes))
+    shares[quality.overlap < MIN_ALIKE] = 0.0
+    pairs = np.argsort(-shares, axis=None, kind="stable")[:PAIRS_NAMED]
+    found = ((*divmod(int(pair), len(shares)), float(shares.flat[pair])) for pair in pairs)
+    return tuple(pair for pair in found if pair[2] >= MIN_OVERLAP)
 
 
 def _make_table(given: GivenLabels, quality: Quality, flags: Flags, labelled: Flags) -> pd.DataFrame:
     """The table; rows without a label hold NaN, or NA in integer columns."""
     columns = {
         "is_label_issue": flags,
+        "error_probability": quality.error_probability,
         "label_quality": quality.label_quality,
         "given_label": given.to_names(quality.given),
         "predicted_label": given.to_names(quality.predicted),
         "gap": quality.gap,
         "suggested_probability": quality.probability,
+        "models_against": quality.against,
     }
     table = pd.DataFrame(columns)
-    ranks = table["gap"].groupby(quality.given).rank(method="first", ascending=False)
+    ranks = table["label_quality"].groupby(quality.given).rank(method="first")
     table["rank_in_class"] = ranks.astype(np.int64)
     if not labelled.all():
-        integers = ["rank_in_class"] + (["given_label", "predicted_label"] if given.names is None else [])
+        integers = ["rank_in_class", "models_against"] + (
+            ["given_label", "predicted_label"] if given.names is None else []
+        )
         table = table.astype(dict.fromkeys(integers, "Int64"))
         table.index = pd.Index(np.flatnonzero(labelled))
         table = table.reindex(np.arange(len(labelled)))
@@ -282,28 +300,27 @@ def _make_table(given: GivenLabels, quality: Quality, flags: Flags, labelled: Fl
 
 
 def compare_with_clean_labels(audit: Audit, data: DataSet) -> dict[str, Any] | None:
-    """Number of wrong labels, of those found, and ROC AUC of the gap; None if clean labels are unknown."""
+    """Number of wrong labels, of those found, and ROC AUC of the order; None if clean labels are unknown."""
     if data.examples.wrong is None:
         return None
     wrong = np.delete(data.examples.wrong, audit.missing)
     flagged = np.delete(audit.table["is_label_issue"].to_numpy(bool), audit.missing)
-    gaps = np.delete(audit.table["gap"].to_numpy(np.float64), audit.missing)
+    quality = np.delete(audit.table["label_quality"].to_numpy(np.float64), audit.missing)
     return {
         "wrong": int(wrong.sum()),
         "found": int((wrong & flagged).sum()),
-        "gap_auc": roc_auc(gaps, wrong),
+        "auc": roc_auc(-quality, wrong),
     }
 
 
 def describe_noise_rate(noise_rate: NoiseRate) -> str:
-    """`About 123 of 1,000 labels (12.3 %) are wrong, plausibly between 8.0 % and 20.1 %.`"""
+    """`About 12.3 % (8.0 % to 20.1 %) of the 1,000 labels look wrong, about 123.`"""
     low, high = (share(end) for end in noise_rate.interval)
     if noise_rate.wrong == 0:
-        return f"None of {noise_rate.examples:,} labels seems to be wrong; at most {high} may be."
-    verb = "is" if noise_rate.wrong == 1 else "are"
+        return f"None of {noise_rate.examples:,} labels looks wrong; at most {high} may be."
     return (
-        f"About {noise_rate.wrong:,} of {noise_rate.examples:,} labels ({share(noise_rate.rate)}) {verb} "
-        f"wrong, plausibly between {low} and {high}."
+        f"About {share(noise_rate.rate)} ({low} to {high}) of the {noise_rate.examples:,} labels look wrong, "
+        f"about {noise_rate.wrong:,}."
     )
 
 
@@ -314,17 +331,35 @@ def describe_audit(audit: Audit, data: DataSet) -> list[str]:
     why = f" ({audit.rule})" if audit.rule != AUTOMATIC else ""
     if audit.flags_withheld:
         why = "; use --budget N to flag the N worst"
-    threshold = f", gap {audit.threshold:.2f} or more" if flagged and audit.threshold <= MAX_GAP else ""
-    sentences = [f"{count} flagged{why}{threshold}.", audit.note, describe_missing(audit.missing.tolist())]
+    threshold = (
+        "" if audit.threshold is None else f", wrong with {percent(audit.threshold)} probability or more"
+    )
+    sentences = [
+        f"{count} flagged{why}{threshold}.",
+        describe_ambiguous(audit, data.examples.class_names),
+        audit.note,
+        describe_missing(audit.missing.tolist()),
+    ]
     truth = compare_with_clean_labels(audit, data)
     if truth is not None:
-        found, auc = truth["found"], truth["gap_auc"]
+        found, auc = truth["found"], truth["auc"]
         sentences.append(
             f"According to the clean labels, {truth['wrong']:,} labels are wrong; of the flagged ones "
             f"{found:,} are wrong and {flagged - found:,} right"
-            + ("." if auc is None else f"; AUROC of the gap {auc:.4f}.")
+            + ("." if auc is None else f"; AUROC of the order {auc:.4f}.")
         )
     return [sentence for sentence in sentences if sentence]
+
+
+def describe_ambiguous(audit: Audit, class_names: Sequence[str]) -> str:
+    """Which classes are hard to tell apart; empty if none are."""
+    pairs = [f"'{class_names[a]}' and '{class_names[b]}' ({percent(part)})" for a, b, part in audit.ambiguous]
+    if not pairs:
+        return ""
+    return (
+        f"Hard to tell apart, so check these labels with care: {', '.join(pairs)} of the smaller class "
+        "look like either."
+    )
 
 
 def describe_missing(rows: Sequence[int]) -> str:

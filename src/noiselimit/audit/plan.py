@@ -11,6 +11,7 @@ from noiselimit.runs.spec import RunSpec, grid
 
 if TYPE_CHECKING:  # the command line reads the plan's fields for --help, so importing this must be fast
     from noiselimit.data.examples import DataSet
+    from noiselimit.networks.pretrained import WeightsFile
 
 BATCHES = 16
 """Target number of batches per epoch, within the limits below."""
@@ -97,10 +98,19 @@ class AuditPlan:
     learning_rate: float = option(1e-3, "Learning rate of both networks.", metavar="N")
     schedule: str = "constant"
     optimiser: str = "adam"
-    augmentation: str | None = None
+    augmentation: str | None = option(
+        None, "none, flip, crop or flip-crop.", metavar="NAME", shown="that of the data set"
+    )
+    initial_weights: WeightsFile | str | None = option(
+        None, ".safetensors file that both networks start from.", metavar="FILE", shown="fresh weights"
+    )
     validation_share: float = 0.2
     """Share of the examples held out to select runs by their given labels; these are audited as well."""
     precision: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.network, str):
+            object.__setattr__(self, "network", RunSpec(network=self.network).network)
 
     def specs(self, data: DataSet) -> list[RunSpec]:
         """One run spec per candidate and seed.

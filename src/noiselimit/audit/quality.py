@@ -1,15 +1,17 @@
-"""Per-example label quality from class probabilities.
+"""Measures of each label, from a label model.
 
 Large arrays [n, C] are processed in chunks of rows, so a memory-mapped array is never copied as a whole.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from noiselimit.audit.label_model import LabelModel
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -18,13 +20,11 @@ Probabilities = npt.NDArray[np.floating[Any]]
 
 CHUNK = 2**21  # values per chunk: 16 MiB in float64
 MAX_GAP = 2**0.5  # all probability on one other class
-NO_THRESHOLD = math.nextafter(MAX_GAP, 2.0)
-"""A threshold above every possible gap: nothing is flagged."""
 
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Measures of each label; every field is an array [n] in data order."""
+    """Measures of each label [n], and counts by class."""
 
     given: Labels
     predicted: Labels
@@ -33,26 +33,27 @@ class Quality:
     """Probability of the predicted class."""
     gap: Floats
     """‖onehot(given) − probabilities‖, in [0, √2]."""
-    doubt: Floats
-    """Highest probability of another class minus that of the given class; positive if the prediction
-    disagrees with the label."""
-    lead: Floats
-    """Highest minus second-highest probability, whatever the given label is."""
-    self_confidence: Floats
-    """Probability of the given class."""
+    label_quality: Floats
+    """Probability that the label is right. Closer to 0 than one minus the probability that it is wrong."""
+    against: Labels
+    """Number of judges that find another class more probable."""
+    joint: Floats
+    """[C given, C true]: expected number of labels."""
+    overlap: Floats
+    """[C, C]: expected number of examples of the one class that look more like the other."""
 
     def __len__(self) -> int:
         return len(self.given)
 
     @property
-    def label_quality(self) -> Floats:
-        """1 − gap/√2, in [0, 1]; lower is worse, as in cleanlab."""
-        return np.asarray(1.0 - self.gap / MAX_GAP)
+    def error_probability(self) -> Floats:
+        """Probability that the label is wrong."""
+        return np.asarray(1.0 - self.label_quality)
 
     @property
     def disagrees(self) -> Flags:
         """Whether another class is more probable than the given one."""
-        return np.asarray(self.doubt > 0)
+        return np.asarray(self.predicted != self.given)
 
 
 def chunks(rows: int, classes: int) -> Iterator[slice]:
@@ -61,19 +62,34 @@ def chunks(rows: int, classes: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def measure(probabilities: Probabilities, given: Labels) -> Quality:
-    """Measure labels [n] against probabilities [n, C], C ≥ 2."""
-    rows, classes = probabilities.shape
-    predicted = np.empty(rows, np.int64)
-    probability, gap, doubt, lead, own = (np.empty(rows) for _ in range(5))
+def measure(model: "LabelModel", labels: Labels) -> Quality:
+    """Measure the labels [n] of the model's examples; rows whose label is −1 are left out."""
+    rows, classes = model.shape
+    joint, overlap = np.zeros((2, classes, classes))
+    found = []
     for part in chunks(rows, classes):
-        found = _measure_chunk(np.array(probabilities[part], np.float64), given[part])
-        predicted[part], probability[part], gap[part], doubt[part], lead[part], own[part] = found
-    return Quality(given, predicted, probability, gap, doubt, lead, own)
+        known = labels[part] >= 0
+        given, true_classes = labels[part][known], model.true_classes(part)[known]
+        posterior = model.posterior(true_classes, given)
+        np.add.at(joint, given, posterior)
+        first, second, least = _two_most_probable(true_classes)
+        np.add.at(overlap, (first, second), least)
+        against = np.sum([judge[part][known].argmax(1) != given for judge in model.judges], axis=0)
+        right = posterior[np.arange(len(given)), given]
+        found.append((given, *_measure_chunk(true_classes, given), right, against))
+    given, predicted, probability, gap, right, against = map(np.concatenate, zip(*found, strict=True))
+    return Quality(given, predicted, probability, gap, right, against, joint, overlap + overlap.T)
 
 
-def _measure_chunk(s: Floats, given: Labels) -> tuple[Labels, Floats, Floats, Floats, Floats, Floats]:
-    """The fields of `Quality` after `given`; overwrites `s` [rows, C]."""
+def _two_most_probable(probabilities: Floats) -> tuple[Labels, Labels, Floats]:
+    """The two most probable classes [n] each, and the probability of the second."""
+    every = np.arange(len(probabilities))
+    second, first = np.argpartition(probabilities, -2, axis=1)[:, -2:].T
+    return first, second, probabilities[every, second]
+
+
+def _measure_chunk(s: Floats, given: Labels) -> tuple[Labels, Floats, Floats]:
+    """The fields `predicted`, `probability` and `gap`; overwrites the probabilities `s` [rows, C]."""
     every = np.arange(len(given))
     own = s[every, given]
     s[every, given] = 1.0 - own
@@ -82,9 +98,4 @@ def _measure_chunk(s: Floats, given: Labels) -> tuple[Labels, Floats, Floats, Fl
     s[every, given] = -1.0
     rival = s.argmax(1)
     best = s[every, rival]
-    doubt = best - own
-    s[every, rival] = -1.0
-    third = s.max(1)  # best of the remaining classes; −1 if there are only two classes
-    predicted = np.where(doubt > 0, rival, given)
-    lead = np.where(doubt > 0, best - np.maximum(own, third), own - best)
-    return predicted, np.maximum(best, own), gap, doubt, lead, own
+    return np.where(best > own, rival, given), np.maximum(best, own), gap

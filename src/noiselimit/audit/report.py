@@ -1,17 +1,12 @@
-"""The output of an audit: summary for the terminal and JSON, files, and the contents of the HTML page."""
+"""The output of an audit: summary for the terminal and JSON, and the contents of the HTML page."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow
-import pyarrow.csv
-import pyarrow.parquet
 
 from noiselimit.audit.fit import AuditFit
 from noiselimit.audit.issues import (
@@ -22,22 +17,20 @@ from noiselimit.audit.issues import (
     describe_audit,
     describe_noise_rate,
 )
-from noiselimit.audit.quality import MAX_GAP, Probabilities, chunks
 from noiselimit.data.columns import Categorical, Date, Numeric, Text
 from noiselimit.data.examples import DataSet
-from noiselimit.errors import InputError
-from noiselimit.files import atomic_folder, restore_folder
 from noiselimit.report.charts import MAX_CLASSES
-from noiselimit.report.content import AuditReport, Confusion, Gallery, RunLine, run_name
-from noiselimit.report.html import write_report
+from noiselimit.report.content import AuditReport, Confusion, Pair, RunLine, Suspect, run_name
+from noiselimit.report.html import thumbnail
 from noiselimit.report.runs import make_suspects, run_facts, run_lines
-from noiselimit.runs.folder import AVERAGED, RUNS
 from noiselimit.runs.run import Run
 
-PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
-GALLERIES = 12
-PICTURES_PER_GALLERY, ROWS_PER_GALLERY = 8, 5  # one line of a wide page
-LINES_OF_WORST = 2
+MOST_CARDS, BATCH = 2000, 64
+"""Labels that the page shows at most, and cards that are made at a time."""
+MOST_PAIRS = 40
+"""Class pairs that the page can be filtered by."""
+WORST_SHOWN = 24
+"""Labels that the page shows if none is flagged."""
 CONFUSIONS_LISTED, CONFUSIONS_BESIDE_MATRIX = 20, 8
 WORST = 12
 NOTABLE_CONFUSIONS, MIN_CONFUSED = 6, 2.5
@@ -62,7 +55,12 @@ def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
         "interval": estimate["interval"],
         "known_from": estimate["known_from"],
         "flagged": audit.flagged,
-        "gap_threshold": audit.threshold if audit.threshold <= MAX_GAP else None,
+        "threshold": audit.threshold,
+        "judges": dict(zip(fit.judges, fit.model.weights.round(4).tolist(), strict=True)),
+        "ambiguous": [
+            {"classes": [data.examples.class_names[a], data.examples.class_names[b]], "share": part}
+            for a, b, part in audit.ambiguous
+        ],
         "worst": _worst(audit, data),
         "confusions": _notable_confusions(audit, data.examples.class_names),
         "missing_labels": audit.missing.tolist(),
@@ -97,69 +95,6 @@ def summary_sentences(audit: Audit, data: DataSet) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
-def save_audit(
-    folder: Path, audit: Audit, fit: AuditFit, data: DataSet, *, overwrite: bool
-) -> dict[str, str]:
-    """Write tables, probabilities, the runs that count and the HTML page into one folder; return paths.
-
-    The folder appears once it is complete, and replaces an older audit.
-    """
-    report = make_audit_report(audit, data, fit.runs, fit.counted)
-    check_audit_folder(folder, overwrite=overwrite)
-    with atomic_folder(folder.resolve(), replace=overwrite) as temporary:
-        write_audit_files(temporary, audit, fit.pred_probs, data)
-        for run, counts in zip(fit.runs, fit.counted, strict=True):
-            if counts and run.path is not None:  # without the probabilities that the audit has averaged
-                shutil.copytree(run.path, temporary / RUNS / run.path.name, ignore=lambda *_: [AVERAGED])
-        write_report(temporary / REPORT, report)
-    files = {"label_issues": PARQUET, "label_issues_csv": CSV, "pred_probs": PRED_PROBS, "report": REPORT}
-    return {name: str(folder / file) for name, file in files.items()}
-
-
-def write_audit_files(folder: Path, audit: Audit, pred_probs: Probabilities, data: DataSet) -> None:
-    """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C] into an existing folder."""
-    frame, examples = audit.table.copy(), data.examples
-    for column in ("given_label", "predicted_label"):  # categories, whose numbers are columns of pred_probs
-        codes = frame[column].fillna(-1).to_numpy(np.int64)
-        frame[column] = pd.Categorical.from_codes(codes, pd.Index(examples.class_names))
-    if examples.names is not None:
-        frame["path"] = list(examples.names)
-    frame = frame.assign(**examples.kept)
-    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-    pyarrow.parquet.write_table(table, folder / PARQUET)
-    pyarrow.csv.write_csv(table, folder / CSV)
-    _write_probabilities(folder / PRED_PROBS, pred_probs)
-
-
-def _write_probabilities(path: Path, probabilities: Probabilities) -> None:
-    """Write float32 rows that sum to 1, chunk by chunk."""
-    header = {"descr": "<f4", "fortran_order": False, "shape": probabilities.shape}
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for part in chunks(*probabilities.shape):
-            values = np.clip(np.asarray(probabilities[part], np.float64), 0.0, 1.0)
-            file.write((values / values.sum(1, keepdims=True)).astype("<f4").tobytes())
-
-
-def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
-    """Reject a folder that an audit may not write; call it before training."""
-    restore_folder(folder.resolve())
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise InputError(f"{folder}: this is a file; name a folder for the audit.")
-    ours = {PARQUET, CSV, PRED_PROBS, REPORT, RUNS}
-    others = sorted(
-        entry.name
-        for entry in folder.iterdir()
-        if entry.name not in ours or entry.is_dir() != (entry.name == RUNS)
-    )
-    if others:  # --out . must not delete the user's files
-        raise InputError(f"{folder} is not an audit's folder, because it holds {others[0]}: name another.")
-    if not overwrite:
-        raise InputError(f"{folder}: this folder exists; name another one or use --overwrite.")
-
-
 def training_part(data: DataSet) -> DataSet:
     """Return the data without their test and validation parts; a note says so if there are any."""
     others = {"test": data.test, "validation": data.validation}
@@ -190,7 +125,9 @@ def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
         worst["path"] = [names[row] for row in rows["row"]]
     worst["given_label"] = to_class_names(rows["given_label"], classes)
     worst["suggested_label"] = to_class_names(rows["predicted_label"], classes)
-    worst = worst.join(rows[["label_quality", "suggested_probability", "is_label_issue"]])
+    worst = worst.join(
+        rows[["error_probability", "label_quality", "suggested_probability", "is_label_issue"]]
+    )
     return [{str(name): value for name, value in row.items()} for row in worst.to_dict("records")]
 
 
@@ -214,7 +151,7 @@ def make_audit_report(
     """Collect the contents of the page."""
     class_names = data.examples.class_names
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
-    gaps = audit.table["gap"].to_numpy(dtype=np.float64)
+    errors = audit.table["error_probability"].to_numpy(dtype=np.float64)
     reliable, drawable = audit.warning is None, len(class_names) <= MAX_CLASSES
     listed = CONFUSIONS_BESIDE_MATRIX if drawable else CONFUSIONS_LISTED
     lines = run_lines(runs, counted)
@@ -227,13 +164,13 @@ def make_audit_report(
         class_names=class_names,
         transition=audit.noise_rate.transition if drawable and reliable else None,
         confusions=confusions(audit, class_names, listed) if reliable else [],
-        gaps={"not flagged": gaps[~flagged & ~np.isnan(gaps)], "flagged": gaps[flagged]},
+        scores={"not flagged": errors[~flagged & ~np.isnan(errors)], "flagged": errors[flagged]},
         threshold=audit.threshold,
         runs=lines,
         clean_test=bool(runs) and all(run.metrics["wrong_labels"] is not None for run in runs),
         wrong_share=(audit.noise_rate.rate or None) if reliable else None,
         facts=_facts(audit, data, runs, lines),
-        **_galleries(audit, data),
+        **_suspects(audit, data),
     )
 
 
@@ -246,46 +183,68 @@ def confusions(audit: Audit, class_names: Sequence[str], most: int) -> list[Conf
     return [
         Confusion(class_names[cell // len(class_names)], class_names[cell % len(class_names)], flat[cell])
         for cell in largest
-        if flat[cell] > 0
+        if flat[cell] >= 0.5
     ]
 
 
-def _galleries(audit: Audit, data: DataSet) -> dict[str, Any]:
-    """Galleries by given class, most flagged labels first; if nothing is flagged, one of the largest gaps.
-
-    Classes without a gallery are listed by name.
-    """
-    names = data.examples.class_names
-    given = audit.table["given_label"].fillna(-1).to_numpy(np.int64)
-    gaps = audit.table["gap"].fillna(-1.0).to_numpy(np.float64)
-    flagged = np.flatnonzero(audit.table["is_label_issue"].to_numpy(dtype=bool))
-    flagged = flagged[np.argsort(-gaps[flagged], kind="stable")]
-    most = ROWS_PER_GALLERY if data.shown.ndim == 2 else PICTURES_PER_GALLERY
-    counts = np.bincount(given[flagged], minlength=len(names))
-    sizes = np.bincount(given[given >= 0], minlength=len(names))
-    order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
-    parts = [
-        (names[label], int(counts[label]), int(sizes[label]), flagged[given[flagged] == label][:most])
-        for label in order[:GALLERIES]
+def _suspects(audit: Audit, data: DataSet) -> dict[str, Any]:
+    """Flagged labels in diverse order and their class pairs; if nothing is flagged, the worst labels."""
+    names, table = data.examples.class_names, audit.table
+    given, suggested = (
+        table[name].fillna(-1).to_numpy(np.int64) for name in ("given_label", "predicted_label")
+    )
+    error = table["error_probability"].to_numpy(np.float64)
+    flagged = np.flatnonzero(table["is_label_issue"].to_numpy(bool))
+    frame = pd.DataFrame({"row": flagged, "pair": given[flagged] * len(names) + suggested[flagged]})
+    frame["error"] = error[flagged]
+    counts = frame["pair"].value_counts()
+    pairs = [
+        Pair(names[pair // len(names)], names[pair % len(names)], int(count))
+        for pair, count in zip(counts.index[:MOST_PAIRS].tolist(), counts.head(MOST_PAIRS), strict=True)
     ]
-    if not parts:
-        total = int(sizes.sum())
-        parts = [("The largest gaps", 0, total, np.argsort(-gaps, kind="stable")[: min(most, total)])]
-    worst = flagged[: LINES_OF_WORST * most if len(parts) > 1 else 0]
-    rows = np.unique(np.concatenate([worst, *(part[-1] for part in parts)]))
-    clean = data.examples.clean_labels
-    shown = audit.table.iloc[rows].rename(columns={"row": "index", "predicted_label": "suggested_label"})
-    shown["clean_label"] = None if clean is None else clean[rows]
-    suspects = {suspect.index: suspect for suspect in make_suspects(shown, data)}
+    if len(counts) > MOST_PAIRS:
+        pairs.append(Pair("", "", int(counts.iloc[MOST_PAIRS:].sum())))
+    numbers = {pair: min(number, MOST_PAIRS) for number, pair in enumerate(counts.index)}
+    frame = diverse_order(frame)
+    frame["pair"] = frame["pair"].map(numbers)
+    if frame.empty:
+        worst = np.argsort(-np.nan_to_num(error, nan=-1.0), kind="stable")[:WORST_SHOWN]
+        frame = pd.DataFrame({"row": worst[given[worst] >= 0], "pair": None})
+    flags, sizes = (np.bincount(given[rows], minlength=len(names)) for rows in (flagged, given >= 0))
+    order = [int(label) for label in np.argsort(-flags, kind="stable") if flags[label]]
     return {
-        "galleries": [
-            Gallery(name, count, size, [suspects[int(row)] for row in own])
-            for name, count, size, own in parts
-        ],
-        "suspects": [suspects[int(row)] for row in worst],
-        "other_classes": [(names[label], int(counts[label])) for label in order[GALLERIES:]],
-        "unflagged_classes": [name for name, count in zip(names, counts, strict=True) if not count],
+        "flags": len(flagged),
+        "suspects": _make_cards(frame.head(MOST_CARDS), error, audit, data),
+        "pairs": pairs if len(pairs) > 1 else [],
+        "by_class": [(names[label], int(flags[label]), int(sizes[label])) for label in order],
+        "unflagged_classes": [name for name, count in zip(names, flags, strict=True) if not count],
     }
+
+
+def diverse_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows so that class pairs take turns: first the worst label of each `pair`, by `error`."""
+    worst = frame.sort_values(["error", "row"], ascending=[False, True])
+    turn = worst.groupby("pair").cumcount()
+    return worst.assign(turn=turn).sort_values("turn", kind="stable").drop(columns="turn")
+
+
+def _make_cards(
+    frame: pd.DataFrame, error: npt.NDArray[np.float64], audit: Audit, data: DataSet
+) -> list[Suspect]:
+    """The cards of these rows; pictures are shrunk batch by batch, to save memory."""
+    rows = frame["row"].to_numpy(np.int64)
+    shown = audit.table.iloc[rows].rename(columns={"row": "index", "predicted_label": "suggested_label"})
+    clean = data.examples.clean_labels
+    shown = shown.assign(
+        clean_label=None if clean is None else clean[rows], error=error[rows], pair=frame["pair"].to_numpy()
+    )
+    found: list[Suspect] = []
+    for start in range(0, len(shown), BATCH):
+        batch = make_suspects(shown.iloc[start : start + BATCH], data)
+        found += [
+            each if each.image is None else replace(each, image=thumbnail(each.image)) for each in batch
+        ]
+    return found
 
 
 def describe_inputs(data: DataSet) -> str:
@@ -318,7 +277,7 @@ def _count(count: int, what: str) -> str:
 
 def _facts(audit: Audit, data: DataSet, runs: Sequence[Run], lines: Sequence[RunLine]) -> dict[str, str]:
     missing = f", {len(audit.missing):,} more without a label" if len(audit.missing) else ""
-    threshold = f", gap {audit.threshold:.3f} or more" if audit.threshold <= MAX_GAP else ""
+    threshold = "" if audit.threshold is None else f", wrong with probability {audit.threshold:.3f} or more"
     training = run_facts(runs) if runs else {}
     facts = {
         "Data set": data.name,

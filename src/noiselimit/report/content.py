@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # charts need no torch
 
 BASELINE = "ce"
 """The method that others are compared with; its curves stand out."""
+LONG_CELL = 60
+"""Characters from which a value is a text."""
 DASH = "–"
 SPACE = "\u00a0"
 _SYMBOLS = {"beta": "β", "sigma": "σ", "penalty": "λ"}
@@ -41,10 +43,19 @@ class Suspect:
     gap: float
     clean: str | None = None
     image: npt.NDArray[np.generic] | None = None
-    """Picture [1 or 3, H, W] with uint8 or float values."""
+    """Image [1 or 3, H, W] with uint8 or float values."""
     columns: Sequence[tuple[str, str]] = ()
-    """Names and values of features, if there is no picture."""
+    """Names and values of features, if there is no image."""
     name: str | None = None
+    error: float | None = None
+    """Probability that the given label is wrong; None: the card shows the gap."""
+    pair: int | None = None
+    """Number of the class pair by which the page can be filtered."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a value needs a line of its own."""
+        return any(len(value) > LONG_CELL for _, value in self.columns)
 
     @property
     def verdict(self) -> str | None:
@@ -64,8 +75,9 @@ class Report:
     sentence: str
     runs: Sequence[RunLine] = ()
     _: KW_ONLY
-    gaps: Mapping[str, npt.NDArray[np.floating]] = field(default_factory=dict)
-    """Name of one or two groups of labels → their gaps [n]; the second group holds wrong labels."""
+    scores: Mapping[str, npt.NDArray[np.floating]] = field(default_factory=dict)
+    """Name of one or two groups of labels → their gaps [n], in an audit their probabilities of being wrong.
+    The second group holds wrong labels."""
     suspects: Sequence[Suspect] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     clean_test: bool = True
@@ -81,21 +93,21 @@ class Confusion(NamedTuple):
     labels: float
 
 
-@dataclass(frozen=True, eq=False)
-class Gallery:
-    """The most suspicious examples of one given class, and how many of its labels are flagged."""
+class Pair(NamedTuple):
+    """Labels that are shown as one class and probably belong to another; both empty: all further pairs."""
 
-    heading: str
+    given: str
+    suggested: str
     flagged: int
-    examples: int
-    suspects: Sequence[Suspect]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AuditReport(Report):
-    """Contents of the page about an audit; `suspects` are empty if there is only one gallery."""
+    """Contents of the page about an audit; `suspects` are the flagged labels in the order of the page."""
 
     flagged: str
+    flags: int
+    """Number of flagged labels; with none, the suspects are the worst labels."""
     warning: str = ""
     explanation: str
     """What the estimate and its interval mean; empty without an estimate."""
@@ -103,12 +115,12 @@ class AuditReport(Report):
     transition: npt.NDArray[np.floating] | None
     """P(given | true) [C true, C given]; None for too many classes or without an estimate."""
     confusions: Sequence[Confusion]
-    threshold: float
-    """The gap from which labels are flagged; above √2 if none is."""
-    galleries: Sequence[Gallery]
-    """By given class, the class with most flagged labels first."""
-    other_classes: Sequence[tuple[str, int]] = ()
-    """Classes with flagged labels but without a gallery, and their numbers of flagged labels."""
+    threshold: float | None
+    """The probability of being wrong from which labels are flagged; None if none is."""
+    pairs: Sequence[Pair] = ()
+    """Class pairs of flagged labels, the commonest first; `Suspect.pair` counts them from 0."""
+    by_class: Sequence[tuple[str, int, int]] = ()
+    """(given class, its flagged labels, all its labels), the class with most flagged labels first."""
     unflagged_classes: Sequence[str] = ()
 
 
@@ -121,6 +133,13 @@ def percent(value: float | None, digits: int = 1) -> str:
     """0.981 → `98.1 %`, with a no-break space; a dash if the value is unknown."""
     value = finite(value)
     return DASH if value is None else f"{100 * value:.{digits}f}{SPACE}%"
+
+
+def likelihood(value: float) -> str:
+    """A probability in whole per cent, never 0 or 100, because nothing is certain: `> 99 %`."""
+    if value > 0.995:
+        return f">{SPACE}99{SPACE}%"
+    return f"<{SPACE}1{SPACE}%" if value < 0.005 else percent(value, 0)
 
 
 def decimal(value: float | None, digits: int = 3) -> str:

@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ from noiselimit.files import atomic_file
 from noiselimit.report.charts import Emphasis, Line, heat_map, histogram, line_chart
 from noiselimit.report.content import (
     BASELINE,
+    LONG_CELL,
     AuditReport,
     Report,
     RunLine,
@@ -25,6 +26,7 @@ from noiselimit.report.content import (
     decimal,
     finite,
     legal,
+    likelihood,
     percent,
     plain,
     run_name,
@@ -32,8 +34,17 @@ from noiselimit.report.content import (
 )
 
 LONGEST_SIDE = 160
+SMALL = 64
+"""Images up to this side are stored exactly, and shown with square pixels."""
+JPEG_QUALITY = 80
+MOST_BYTES = 12_000_000
+"""Size of the images of a page, so that it can be sent by mail and opens quickly."""
+FLAT = 0.02
+"""Share of a chart's height below which a line is flat."""
 SAME_LEVEL = 0.05
 """Relative difference up to which noise entropies of several runs are drawn as one level."""
+FILTER = ".flagged:has(#pair-{0}:checked) .suspects > li:not(.pair-{0}) {{ display: none; }}\n"
+"""Shows the cards of one class pair only: the page has no script."""
 ACCURACIES = {
     "test_accuracy": "Test accuracy",
     "validation_accuracy": "Validation accuracy, given labels",
@@ -56,11 +67,15 @@ def render(report: Report) -> str:
         "style": Markup(_file("chart.css") + _file("style.css")),
         "curves": [(heading, Markup(svg)) for heading, svg in curves],
         "curve_hint": _curve_hint(report),
-        "gap": Markup(_gap_histogram(report)),
+        "gap": Markup(_score_histogram(report)),
+        "cards": list(_cards(report.suspects)),
+        "long_cell": LONG_CELL,
     }
     if isinstance(report, AuditReport):
         shares = report.transition
         values["matrix"] = None if shares is None else Markup(heat_map(shares, report.class_names))
+        values["left_out"] = max(report.flags - len(values["cards"]), 0)
+        values["style"] += Markup("".join(map(FILTER.format, range(len(report.pairs)))))
     else:
         names = (name for line in report.runs for name in line.run.spec.hyper)
         values["hyper"] = list(dict.fromkeys(["beta", *names]))  # β always has a column
@@ -75,7 +90,7 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {each.__name__: each for each in (data_uri, decimal, percent, plain, symbol)}
+    environment.filters |= {each.__name__: each for each in (decimal, likelihood, percent, plain, symbol)}
     template = "audit.html" if isinstance(report, AuditReport) else "report.html"
     return legal(environment.get_template(template).render(values))
 
@@ -84,8 +99,28 @@ def _file(name: str) -> str:
     return files("noiselimit.report").joinpath(name).read_text("utf-8")
 
 
+def _cards(suspects: Sequence[Suspect]) -> Iterator[tuple[Suspect, str]]:
+    """Suspects with their images as data URIs, as many as a page should hold."""
+    size = 0
+    for suspect in suspects:
+        uri = "" if suspect.image is None else data_uri(suspect.image)
+        size += len(uri)
+        if size > MOST_BYTES:
+            break
+        yield suspect, uri
+
+
 def data_uri(image: npt.NDArray[np.generic]) -> str:
-    """A picture [1 or 3, H, W] as PNG data URI, at most 160 pixels wide and high.
+    """An image [1 or 3, H, W] as data URI, at most 160 pixels wide and high: small ones PNG, others JPEG."""
+    pixels = thumbnail(image)
+    encoded = Image.fromarray(pixels[0] if len(pixels) == 1 else np.moveaxis(pixels, 0, -1).copy())
+    buffer, kind = io.BytesIO(), "png" if max(image.shape[1:]) <= SMALL else "jpeg"
+    encoded.save(buffer, format=kind, optimize=True, quality=JPEG_QUALITY)
+    return f"data:image/{kind};base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def thumbnail(image: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+    """An image [1 or 3, H, W] as bytes, at most 160 pixels wide and high.
 
     Floats in [0, 1] are scaled to 255; other numbers are stretched from their minimum to their maximum.
     """
@@ -96,11 +131,10 @@ def data_uri(image: npt.NDArray[np.generic]) -> str:
         if low < 0.0 or high > 1.0:
             values = (values - low) / ((high - low) or 1.0)
         values = np.rint(255 * values).astype(np.uint8)
-    picture = Image.fromarray(np.ascontiguousarray(values))
-    picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    buffer = io.BytesIO()
-    picture.save(buffer, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    small = Image.fromarray(np.ascontiguousarray(values))
+    small.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    pixels = np.asarray(small)
+    return pixels[np.newaxis] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
 
 
 def _gap_facts(report: Report) -> list[tuple[str, str]]:
@@ -108,7 +142,7 @@ def _gap_facts(report: Report) -> list[tuple[str, str]]:
     chosen = [line for line in report.runs if line.chosen][:1]
     medians = [
         (f"median gap, {name}", decimal(float(np.median(gaps)) if gaps.size else None, 2))
-        for name, gaps in report.gaps.items()
+        for name, gaps in report.scores.items()
     ]
     auc = finite(chosen[0].run.metrics["gap_auc"]) if chosen else None
     return [
@@ -118,19 +152,20 @@ def _gap_facts(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _gap_histogram(report: Report) -> str:
-    """The histogram of the gap; empty if no gap was recorded."""
-    if not any(gaps.size for gaps in report.gaps.values()):
+def _score_histogram(report: Report) -> str:
+    """The histogram of the gap, or of the probability of being wrong; empty if there is none."""
+    if not any(scores.size for scores in report.scores.values()):
         return ""
-    threshold = None
-    if isinstance(report, AuditReport):
-        threshold = (report.threshold, f"threshold {decimal(report.threshold, 2)}")
+    audited, threshold = isinstance(report, AuditReport), None
+    if isinstance(report, AuditReport) and report.threshold is not None:
+        threshold = (report.threshold, f"flagged from {decimal(report.threshold, 2)}")
+    score = "probability of being wrong" if audited else "gap"
     return histogram(
-        {f"{name}: {gaps.size:,}": gaps for name, gaps in report.gaps.items()},
-        title="Histogram of the gap",
-        x_label="gap",
+        {f"{name}: {scores.size:,}": scores for name, scores in report.scores.items()},
+        title=f"Histogram of the {score}",
+        x_label=score,
         y_label="examples",
-        span=(0.0, 2**0.5),
+        span=(0.0, 1.0 if audited else 2**0.5),
         threshold=threshold,
     )
 
@@ -165,11 +200,14 @@ def learning_curves(report: Report) -> list[tuple[str, str]]:
 
 
 def memorisation_curve(report: Report) -> list[tuple[str, str]]:
-    """Heading and chart of the memorised bits per label; empty if they are unknown."""
+    """Heading and chart of the memorised bits per label; empty if they are unknown, or flat in an audit."""
     if not any(_values(line, "memorised_bits") for line in report.runs):
         return []
     entropies = [value for line in report.runs for value in _values(line, "noise_entropy")]
     most = max(entropies)
+    bits = [value for line in report.runs for value in _values(line, "memorised_bits")]
+    if isinstance(report, AuditReport) and max(bits) - min(bits) < FLAT * most:
+        return []
     # A known noise gives one level; an estimate changes from epoch to epoch.
     level = most - min(entropies) < SAME_LEVEL * most
     estimated = any(len(set(_values(line, "noise_entropy"))) > 1 for line in report.runs)

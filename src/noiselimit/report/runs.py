@@ -18,13 +18,13 @@ from noiselimit.data.tables import kept_as
 from noiselimit.engine.preparation import usual_parent_rate
 from noiselimit.errors import InputError
 from noiselimit.noise import noise_to_json
-from noiselimit.report.content import Report, RunLine, Suspect, result_sentence, shorten
+from noiselimit.report.content import LONG_CELL, Report, RunLine, Suspect, result_sentence, shorten
 from noiselimit.runs.folder import find_run_folders, load_run
 from noiselimit.runs.run import Run, choose
-from noiselimit.runs.spec import problem
+from noiselimit.runs.spec import RunSpec, problem
 
 SUSPECTS = 40
-COLUMNS_SHOWN, LONGEST_CELL, LONGEST_TEXT = 8, 60, 400
+COLUMNS_SHOWN, LONGEST_CELL, LONGEST_TEXT = 8, LONG_CELL, 400
 NOT_SETTINGS = frozenset({"schema", "method", "hyper", "seed", "parent"})
 """Fields of a spec that have a column of their own, or follow from others."""
 NOT_CELLS = frozenset({"transition", "versions"})
@@ -32,7 +32,7 @@ NOT_CELLS = frozenset({"transition", "versions"})
 
 
 def summary(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """One JSON object per run: what was trained, whether it was selected, and its results."""
+    """One JSON object per run: what was trained, whether it was chosen, and its results."""
     metrics = (
         "test_accuracy last_test_accuracy memorised_wrong_labels gap_auc validation_accuracy best_epoch "
         "last_epoch status failure"
@@ -57,14 +57,15 @@ def load_runs(folder: str | Path) -> pd.DataFrame:
 
     Parameters
     ----------
-    folder : a folder of runs, that of one run, or that of an audit.
+    folder : path
+        A folder of runs, that of one run, or that of an audit.
 
     Returns
     -------
     DataFrame
         One row per run: `method`, hyper-parameters, `seed` and all other settings as in `RunSpec`; `data`,
-        the name of the data; `chosen`, whether validation chose the setting; the metrics; `folder`. What a
-        method does not have and what is not known is missing.
+        the name of the data; `chosen`, whether validation chose the setting; the metrics; `folder`. Values
+        that do not apply or are unknown are missing.
 
     Examples
     --------
@@ -98,7 +99,7 @@ def _as_cell(value: Any) -> Any:
 
 
 def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
-    """The report of runs on one data set; gaps and suspects are those of the first selected run."""
+    """The report of runs on one data set; gaps and suspects are those of the first chosen run."""
     flags = choose(runs)
     lines = run_lines(runs, flags)
     problems: dict[str, list[int]] = {}
@@ -115,7 +116,7 @@ def make_report(title: str, runs: Sequence[Run], data: DataSet) -> Report:
         title=title,
         sentence=" ".join(sentences),
         runs=lines,
-        gaps={} if best is None else _gaps(best),
+        scores={} if best is None else _gaps(best),
         suspects=[] if best is None else _suspects(best, data),
         facts=run_facts(runs),
         clean_test=clean_test,
@@ -137,13 +138,6 @@ def validation_kind(runs: Sequence[Run]) -> str:
     return " or ".join(sorted(kinds, reverse=True))
 
 
-def differing_settings(runs: Sequence[Run]) -> list[str]:
-    """Names of the settings in which these runs differ, except method, hyper-parameters and seed."""
-    first, *others = (describe(run) for run in runs)
-    names = [name for name in first if name not in NOT_SETTINGS]
-    return [name for name in names if any(values[name] != first[name] for values in others)]
-
-
 def readable(value: Any) -> str:
     """A value of a spec or of the metrics as text."""
     if value is None:
@@ -160,10 +154,14 @@ def readable(value: Any) -> str:
 
 
 def run_lines(runs: Sequence[Run], chosen: Sequence[bool]) -> list[RunLine]:
-    """The runs as a page shows them, each with the settings that differ."""
-    settings = differing_settings(runs) if runs else []
-    described = [{name: readable(describe(run)[name]) for name in settings} for run in runs]
-    return [RunLine(*line) for line in zip(runs, chosen, described, strict=True)]
+    """The runs as a table shows them, each with the settings in which they differ."""
+    described = [describe(run) for run in runs]
+    settings: list[dict[str, str]] = [{} for _ in runs]
+    for name in RunSpec.__dataclass_fields__:
+        if name not in NOT_SETTINGS and any(values[name] != described[0][name] for values in described):
+            for own, values in zip(settings, described, strict=True):
+                own[name] = readable(values[name])
+    return [RunLine(*line) for line in zip(runs, chosen, settings, strict=True)]
 
 
 def _wrong_share(runs: Sequence[Run]) -> float | None:
@@ -191,11 +189,15 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
 
 
 def make_suspects(worst: pd.DataFrame, data: DataSet) -> list[Suspect]:
-    """One per row of a table with the columns index, given_label, suggested_label, gap and clean_label."""
+    """One per row of a table with the columns index, given_label, suggested_label, gap and clean_label.
+
+    The columns error and pair may be there, too.
+    """
     names, files = data.examples.class_names, data.examples.names
     clean = [None if pd.isna(label) else names[int(label)] for label in worst["clean_label"]]
     columns = (worst[name].tolist() for name in ("index", "given_label", "suggested_label", "gap"))
     looks = show_inputs(data, worst["index"].to_numpy())
+    more = worst[[name for name in ("error", "pair") if name in worst]].to_dict("records")
     return [
         Suspect(
             index,
@@ -205,17 +207,18 @@ def make_suspects(worst: pd.DataFrame, data: DataSet) -> list[Suspect]:
             clean=right,
             name=None if files is None else files[index],
             **look,
+            **own,
         )
-        for index, given, suggested, gap, right, look in zip(*columns, clean, looks, strict=True)
+        for index, given, suggested, gap, right, look, own in zip(*columns, clean, looks, more, strict=True)
     ]
 
 
 def show_inputs(data: DataSet, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
-    """What to show of these inputs: a picture, or the first columns."""
+    """What to show of these inputs: an image, or the first columns."""
     inputs = data.shown
     if inputs.ndim == 2:
         return [{"columns": _first_columns(data, row)} for row in rows]
-    # Integer pictures need not use the full range: digits end at 16. All pictures share one scale.
+    # Integer images need not use the full range: digits end at 16. All images share one scale.
     scale = max(1.0, highest_value(inputs)) if inputs.dtype == np.uint8 else 1
     # Opacity is left out; of channels that are no colours, only the first is shown.
     colours = {1: 1, 3: 3, 4: 3}.get(inputs.shape[1], 1)
