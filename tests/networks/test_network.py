@@ -56,7 +56,6 @@ def test_gradient_and_infinities() -> None:
     inputs = torch.randn(8, 8).requires_grad_()
     out = Dropout(0.25)(inputs)
     out.sum().backward()
-    assert inputs.grad is not None
     assert torch.equal(inputs.grad, (out != 0) / torch.tensor(0.75))
     assert not drop(0.5, [1], torch.full((1, 50), torch.inf)).isnan().any()
 

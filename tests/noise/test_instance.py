@@ -7,33 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import make_examples
 from noiselimit.noise import InstanceNoise
 from noiselimit.noise import instance as instance_module
 from noiselimit.noise.instance import flip_probabilities, random_directions
+from tests.engine.streamed_pictures import StreamedPictures
 
 NOISE = InstanceNoise(0.4)
-
-
-class Decoded(LazyInputs):
-    """Images behind the interface of those read from files; records how many are read at once."""
-
-    digest = b""
-
-    def __init__(self, pictures):
-        self.pictures = pictures
-        self.shape = pictures.shape
-        self.largest = 0
-
-    shape = ()
-
-    def read(self, row, view=None):
-        return self.pictures[row]
-
-    def __getitem__(self, rows):
-        self.largest = max(self.largest, len(rows))
-        return super().__getitem__(rows)
 
 
 def pictures(count):
@@ -83,8 +63,8 @@ def test_likely_flips_happen_more_and_lead_to_the_target(many):
 
 def test_lazy_images_give_the_same_labels_and_are_read_in_chunks(monkeypatch):
     examples = make_examples(pictures(101), np.arange(101) % 4)
-    lazy = dataclasses.replace(examples, inputs=Decoded(pictures(101)))
+    lazy = dataclasses.replace(examples, inputs=StreamedPictures(pictures(101)))
     wanted = NOISE.draw(examples, 0)
     monkeypatch.setattr(instance_module, "CHUNK", 10 * 90)
     assert np.array_equal(NOISE.draw(lazy, 0), wanted)
-    assert lazy.inputs.largest <= 10
+    assert lazy.inputs.most <= 10

@@ -58,13 +58,6 @@ def test_counts_and_rates():
     assert not found.bits_are_estimated
 
 
-def test_frequent_classes_count_more():
-    found = preview(thousand(), parse_noise("pair:0>1:0.5"), seed=0)
-    assert found.expected_wrong == pytest.approx(0.6 * 0.5)
-    assert found.bits == pytest.approx(0.6)
-    assert found.wrong_by_class[1:].tolist() == [0, 0]
-
-
 def test_bits_of_instance_noise():
     examples = thousand()
     flips, _ = InstanceNoise(0.3).flips(examples, 4)

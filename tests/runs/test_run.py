@@ -1,18 +1,18 @@
 """A run predicts for arrays, lazy pictures and rows of a table; one setting is chosen for every problem."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 
 from noiselimit import InputError, RunSpec, load_run, make_examples, train
-from noiselimit.data.arrays import LazyInputs, View
 from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.examples import DataSet
 from noiselimit.noise import UniformNoise
 from noiselimit.runs.run import DataInfo, Run, choose
+from tests.engine.streamed_pictures import StreamedPictures
 
 COLOURS = ["grün", "", "blau"]
 
@@ -51,39 +51,15 @@ def test_a_table_is_encoded_as_in_training(tmp_path: Path) -> None:
         run.predict_proba(rows(0))
 
 
-class Counted(LazyInputs):
-    """Pictures that count how many are read at once."""
-
-    def __init__(self, pictures: npt.NDArray[np.uint8]) -> None:
-        self.pictures = pictures
-        self.most = 0
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.pictures.shape
-
-    @property
-    def digest(self) -> bytes:
-        return b"counted"
-
-    def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
-        return self.pictures[row]
-
-    def __getitem__(self, rows: slice) -> npt.NDArray[np.uint8]:
-        found = super().__getitem__(rows)
-        self.most = max(self.most, len(found))
-        return found
-
-
 def test_lazy_inputs_are_read_in_batches(tiny_images: DataSet) -> None:
     run = train(RunSpec("ce", epochs=1, batch_size=32), tiny_images)[0]
     pictures = np.asarray(tiny_images.examples.inputs)
-    lazy = Counted(pictures)
+    lazy = StreamedPictures(pictures)
     found = run.predict_proba(lazy, batch_size=7)
     assert lazy.most == 7
     np.testing.assert_allclose(found, run.predict_proba(pictures), atol=1e-6)
     with pytest.raises(InputError, match=r"\[1, 4, 8\]"):
-        run.predict_proba(Counted(pictures[:, :, :4]))
+        run.predict_proba(StreamedPictures(pictures[:, :, :4]))
 
 
 @pytest.mark.parametrize(("trained", "given"), [(1.0, 1 / 179), (1 / 16, 1.0)])
@@ -106,22 +82,23 @@ def make_run(
     return Run(RunSpec("limit-l", {"beta": beta}, seed=seed, noise=UniformNoise(p)), INFO, [], metrics)
 
 
-def test_the_mean_over_seeds_decides() -> None:
-    runs = [make_run(1, 0, 0.9), make_run(1, 1, 0.5), make_run(3, 0, 0.8), make_run(3, 1, 0.7)]
-    assert choose(runs) == [False, False, True, True]
-
-
-def test_ties_go_to_the_lower_loss_then_to_the_first() -> None:
-    assert choose([make_run(1, 0, 0.8, 2.0), make_run(3, 0, 0.8, 1.0)]) == [False, True]
-    assert choose([make_run(1, 0, 0.8), make_run(3, 0, 0.8)]) == [True, False]
-
-
-def test_a_failed_run_disqualifies_its_setting() -> None:
-    assert choose([make_run(1, 0, 0.9, status="failed"), make_run(3, 0, 0.1)]) == [False, True]
-    assert choose([make_run(1, 0, 0.9, status="failed")]) == [False]
-    assert choose([]) == []
-
-
-def test_every_problem_chooses_for_itself() -> None:
-    runs = [make_run(1, 0, 0.9), make_run(3, 0, 0.8), make_run(1, 0, 0.2, p=0.8), make_run(3, 0, 0.3, p=0.8)]
-    assert choose(runs) == [True, False, False, True]
+@pytest.mark.parametrize(
+    ("runs", "chosen"),
+    [
+        (
+            [(1, 0, 0.9), (1, 1, 0.5), (3, 0, 0.8), (3, 1, 0.7)],
+            [False, False, True, True],
+        ),  # means
+        ([(1, 0, 0.8, 2.0), (3, 0, 0.8, 1.0)], [False, True]),  # a tie: the lower loss
+        ([(1, 0, 0.8), (3, 0, 0.8)], [True, False]),  # then the first
+        ([(1, 0, 0.9, 1.0, "failed"), (3, 0, 0.1)], [False, True]),
+        ([(1, 0, 0.9, 1.0, "failed")], [False]),
+        ([], []),
+        (
+            [(1, 0, 0.9), (3, 0, 0.8), (1, 0, 0.2, 1.0, "finished", 0.8), (3, 0, 0.3, 1.0, "finished", 0.8)],
+            [True, False, False, True],  # every problem for itself
+        ),
+    ],
+)
+def test_the_best_setting_is_chosen(runs: list[tuple[Any, ...]], chosen: list[bool]) -> None:
+    assert choose([make_run(*values) for values in runs]) == chosen

@@ -10,7 +10,6 @@ from noiselimit.data.examples import DataSet
 from noiselimit.engine.optimisers import OPTIMISERS, SCHEDULES
 from noiselimit.engine.preparation import bind
 from noiselimit.errors import InputError
-from noiselimit.methods import METHODS
 from noiselimit.networks.pretrained import WeightsFile
 from noiselimit.noise import MatrixNoise, UniformNoise
 from noiselimit.randomness import SAMPLERS
@@ -142,12 +141,6 @@ def test_bad_values_get_a_sentence(choices: dict[str, object], words: str) -> No
 def test_names_are_those_of_the_engine() -> None:
     for name, table in {"optimiser": OPTIMISERS, "schedule": SCHEDULES, "sampler": SAMPLERS}.items():
         assert RunSpec.__dataclass_fields__[name].metadata["names"] == tuple(table)
-
-
-def test_hyper_parameters_take_the_methods_defaults() -> None:
-    assert RunSpec("limit-l").hyper == METHODS["limit-l"].hyper
-    with pytest.raises(InputError, match="sigma is not a hyper-parameter of method 'limit-l'"):
-        RunSpec("limit-l", {"sigma": 1})
 
 
 def test_a_spec_of_another_schema_is_refused() -> None:

@@ -47,16 +47,10 @@ def limit_method(
     draws: Literal["gaussian", "laplace"] | None = None,
     starts: Literal["predictor"] | None = None,
 ) -> Method:
-    """Define a variant of LIMIT.
+    """Define a variant of LIMIT, whose predictor minimises this error and β‖μ‖².
 
-    Parameters
-    ----------
-    predictor_error : PredictorError
-        What the predictor minimises, besides β‖μ‖².
-    draws : {"gaussian", "laplace"}, optional
-        Distribution around the predicted gradient from which to sample (the paper's +S).
-    starts : {"predictor"}, optional
-        Start the predictor from the best CE run.
+    `draws`: sample from this distribution around the predicted gradient (the paper's +S). `starts`: the
+    predictor starts from the best CE run (+Init).
     """
 
     def loss(batch: Batch, hyper: Hyper) -> Tensor:

@@ -23,7 +23,7 @@ class Batch:
     features: Tensor
     """[K, B, F] inputs z of the classifier's last layer."""
     labels: Tensor
-    """[K, B] given labels, int64."""
+    """[K, B] given labels, int64; in your own loop also probabilities [K, B, C], for LIMIT-G and LIMIT-L."""
     predictor_logits: Tensor | None = None
     """[K, B, C] outputs r of the predictor, for methods that need one."""
     draws: Tensor | None = None
@@ -64,9 +64,14 @@ class Method:
 
 
 def onehot(labels: Tensor, classes: int, dtype: "torch.dtype") -> Tensor:
-    """[..., C] indicator of the labels; a comparison, because `F.one_hot` fails under vmap."""
+    """[..., C] indicator of the labels; a comparison, because `F.one_hot` fails under vmap.
+
+    Probabilities [..., C] are returned as they are.
+    """
     import torch
 
+    if labels.is_floating_point():
+        return labels.to(dtype)
     return (labels.unsqueeze(-1) == torch.arange(classes, device=labels.device)).to(dtype)
 
 

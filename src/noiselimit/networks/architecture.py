@@ -3,21 +3,32 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from noiselimit.dotted import is_dotted
+from noiselimit.dotted import Named, canonical, is_dotted
 from noiselimit.errors import InputError, unknown
 from noiselimit.networks import cnn, mlp, resnet
 from noiselimit.networks.module import build_features, build_network, check_network, seeded_generator
 from noiselimit.networks.network import Network, dropout_keys, head_of
 from noiselimit.randomness import Stream, step_key, stream_key, uniforms
+from noiselimit.registry import Registry
 
-NETWORKS: Mapping[str, Network] = {
+BUILT_IN: Mapping[str, Network] = {
     network.name: network for module in (cnn, mlp, resnet) for network in module.NETWORKS
 }
+NETWORKS: Registry[Any] = Registry(
+    "network",
+    "noiselimit.networks",
+    "noiselimit.networks.NETWORKS",
+    BUILT_IN,
+    callable,
+    "a module or factory",
+)
+"""The built-in networks, and modules or factories of others; see `is_own`."""
 
 
 class Role(IntEnum):
@@ -48,9 +59,22 @@ class FrozenFeatures(nn.Module):
 
 
 def check_name(name: object) -> None:
-    """Raise an InputError unless it is a built-in network or a dotted path; imports nothing."""
-    if not is_dotted(name) and name not in list(NETWORKS):  # a list, for what cannot be hashed
+    """Raise an InputError unless it is a known network or a dotted path; imports nothing."""
+    known = isinstance(name, str) and (is_dotted(name) or isinstance(name, Named) or name in NETWORKS)
+    if not known:
         raise unknown("network", name, NETWORKS, ", or your own as 'package.module:factory'")
+
+
+def network_name(network: object) -> str:
+    """The name of a network that a user gives as a name, a module, its class or another factory."""
+    if not isinstance(network, str) and not callable(network):
+        check_name(network)
+    return canonical(NETWORKS.name_of(network))
+
+
+def is_own(name: str) -> bool:
+    """Whether the network is not built in: its code is a user's or of another package."""
+    return name not in BUILT_IN
 
 
 def fitting_network(input_shape: tuple[int, ...]) -> str:
@@ -64,11 +88,11 @@ def fitting_network(input_shape: tuple[int, ...]) -> str:
 class Architecture:
     """A network with its options, from a checked spec. Runs with equal architectures can share a cohort.
 
-    Creating one imports nothing. Its methods import the code at a dotted path.
+    Creating one imports nothing. Its methods import the code that the name stands for.
     """
 
     name: str
-    """A built-in network, or the dotted path 'package.module:factory' of factory(input_shape, classes)."""
+    """A built-in network, or the name or dotted path of a module or of factory(input_shape, classes)."""
     dropout: float = 0.0
     """Probability that a unit is dropped in training; built-in networks only."""
     head_bias: bool = True
@@ -80,8 +104,8 @@ class Architecture:
         """Raise an InputError if the inputs do not fit or a user's module cannot be trained."""
         if self.features is not None:
             input_shape = build_features(self.features, input_shape, seed=0)[1]
-        if not is_dotted(self.name):
-            NETWORKS[self.name].check(input_shape)
+        if not is_own(self.name):
+            BUILT_IN[self.name].check(input_shape)
         elif self.dropout:
             raise InputError(
                 f"dropout is {self.dropout:g}, but '{self.name}' is your own network: add nn.Dropout to it."
@@ -98,11 +122,11 @@ class Architecture:
         if self.features is not None:
             features, shape = build_features(self.features, input_shape, seed)
             return FrozenFeatures(features, replace(self, features=None).build(shape, classes, seed))
-        if is_dotted(self.name):
+        if is_own(self.name):
             network = build_network(self.name, input_shape, classes, seed)
         else:
             with seeded_generator(seed):  # layers draw from torch's generator when created
-                network = NETWORKS[self.name].build(input_shape, classes, self.dropout)
+                network = BUILT_IN[self.name].build(input_shape, classes, self.dropout)
         if not self.head_bias:
             head = head_of(network)
             assert head is not None
@@ -119,7 +143,7 @@ class Architecture:
         """
         module = self.build(input_shape, classes, step_key(stream_key(seed, Stream.WEIGHTS), role))
         network = module.network if isinstance(module, FrozenFeatures) else module
-        if is_dotted(self.name):
+        if is_own(self.name):
             state = _copy_state(network) | dropout_keys(network, seed, role)
         else:
             state = initial_state(network, seed, role)

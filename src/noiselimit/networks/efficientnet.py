@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 (Tan and Le 2019), for frozen features of pictures.
+"""EfficientNet-Lite0 (Tan and Le 2019), for frozen features of images.
 
 The Lite variant has no squeeze-and-excitation and uses ReLU6. It has no entry in NETWORKS: it is not trained.
 """
@@ -51,7 +51,7 @@ class InvertedResidual(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """Pictures [B, 3, H, W] with values (pixel − 127) / 128 → logits [B, classes]."""
+    """Images [B, 3, H, W] with values (pixel − 127) / 128 → logits [B, classes]."""
 
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()

@@ -1,7 +1,9 @@
 """What the built-in networks share: their description, dropout, and the name of the last layer."""
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +13,9 @@ from noiselimit.randomness import Stream, row_words, signed, step_key, stream_ke
 
 HEADS = ("head", "fc")
 """Names that the last layer may have; pretrained weights for other classes leave it fresh."""
+
+GENERATOR_LOCK = threading.RLock()
+"""Held while torch's generator, which is global, is seeded: blocks are built and trained in threads."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,11 @@ class Dropout(nn.Module):
         self.key: Tensor
         self.calls: Tensor
 
+    @property
+    def p(self) -> float:
+        """The name of `share` in torch's layers, which attention layers read."""
+        return self.share
+
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
             return x
@@ -70,6 +80,52 @@ class Dropout(nn.Module):
         self.calls.add_(1)
         kept = words >= round(self.share * 2**64) - 2**63  # words are uniform over signed 64-bit numbers
         return torch.where(kept.view(x.shape), x * (1.0 / (1.0 - self.share)), 0.0)
+
+
+class Draws(Dropout):
+    """Seeds torch's generator for every call of a network in training, by (seed, role, call).
+
+    It is for layers that draw by themselves, such as attention with dropout. It is a child of the network,
+    whose state then has its key. Networks with it take turns, because torch's generator is global.
+    """
+
+    NAME = "noiselimit_draws"
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+        self.before: list[Tensor] = []
+
+    @classmethod
+    def add_to(cls, network: nn.Module) -> None:
+        """Let the network draw from the run's seed."""
+        network.add_module(cls.NAME, cls())
+        network.register_forward_pre_hook(_seed)
+        network.register_forward_hook(_restore, always_call=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x  # nn.Sequential calls its children
+
+
+def _seed(network: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+    draws = network.get_submodule(Draws.NAME)
+    assert isinstance(draws, Draws)
+    if not network.training:
+        return
+    seed = step_key(int(draws.key) % 2**64, int(draws.calls)) % 2**63
+    draws.calls.add_(1)
+    GENERATOR_LOCK.acquire()
+    draws.before.append(torch.get_rng_state())
+    torch.default_generator.manual_seed(seed)
+    if inputs[0].is_cuda:
+        torch.cuda.manual_seed(seed)
+
+
+def _restore(network: nn.Module, inputs: Any, output: Any) -> None:
+    draws = network.get_submodule(Draws.NAME)
+    assert isinstance(draws, Draws)
+    if draws.before:
+        torch.set_rng_state(draws.before.pop())
+        GENERATOR_LOCK.release()
 
 
 def relu(dropout: float) -> nn.Module:

@@ -67,7 +67,7 @@ class Noise(ABC):
 
 
 class ClassNoise(Noise):
-    """Noise that depends on the label alone, so that its transition matrix says everything."""
+    """Noise that depends on the label alone and is fully described by its transition matrix."""
 
     def draw(self, examples: Examples, seed: int) -> Labels:
         return draw_from_transition(examples.labels, self.transition(examples.class_names), seed)

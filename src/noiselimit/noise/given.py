@@ -18,7 +18,7 @@ from noiselimit.noise.base import Noise, read_file
 
 @dataclass(frozen=True)
 class GivenNoise(Noise):
-    """The labels of one of the data's label sets, or of a file, of which a run's spec keeps the digest only.
+    """The labels of one of the data's label sets, or of a file, of which a run's spec keeps only the digest.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class GivenNoise(Noise):
         return self.name if self.digest is None else {"file": self.name, "digest": self.digest}
 
     def draw(self, examples: Examples, seed: int) -> Labels:
-        """Return the given labels [n], whatever the seed."""
+        """Return the given labels [n]; the seed has no effect."""
         if self.digest is None:
             if self.name in examples.label_sets:
                 return examples.label_sets[self.name].copy()
@@ -77,11 +77,11 @@ class GivenNoise(Noise):
             )
         if self.labels is None:
             raise InputError(
-                f"{self.name}: a run keeps only the digest of given labels, name given:FILE again."
+                f"{self.name}: a run keeps only the digest of given labels; name given:FILE again."
             )
         if len(self.labels) != len(examples):
             counts = f"{len(self.labels)} labels but {len(examples)} examples"
-            raise InputError(f"{self.name}: {counts}, give one for each.")
+            raise InputError(f"{self.name}: {counts}; give one for each.")
         return _encode(self.labels, examples.class_names, self.name)
 
 
@@ -119,7 +119,7 @@ def _encode(labels: npt.NDArray[Any], class_names: Sequence[str], source: str) -
         return encode_labels(labels if None in by_number else np.array(by_number)[codes], class_names, source)
     if by_number != by_name and set(by_number) <= set(range(len(class_names))):
         raise InputError(
-            f"{source}: the labels may be class names or class numbers from 0, which differ, "
+            f"{source}: the labels differ, read as class names and as class numbers from 0; "
             "rename the classes to words in the data and in the file."
         )
     return np.array(by_name, np.int64)[codes]

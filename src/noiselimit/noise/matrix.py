@@ -58,15 +58,15 @@ def _check_rows(values: Any, source: str) -> tuple[tuple[float, ...], ...]:
     try:
         matrix = np.asarray(values, dtype=np.float64) + 0.0  # no negative zero: a run's hash covers it
     except (ValueError, TypeError, OverflowError):
-        raise InputError(f"{source}: the rows must be numbers and equally long, correct them.") from None
+        raise InputError(f"{source}: the rows must be numbers and equally long; correct them.") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise InputError(f"{source}: the shape is {list(matrix.shape)}, give a row and a column per class.")
+        raise InputError(f"{source}: the shape is {list(matrix.shape)}; give a row and a column per class.")
     sums = matrix.sum(axis=1)
     valid = (matrix >= 0).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE * len(matrix))
     if not valid.all():
         row = int(np.argmin(valid))
         raise InputError(
-            f"{source}: row {row} sums to {sums[row]:.9g}, give probabilities from 0 to 1 that sum to 1."
+            f"{source}: row {row} sums to {sums[row]:.9g}; give probabilities from 0 to 1 that sum to 1."
         )
     return tuple(tuple(row) for row in matrix.tolist())
 

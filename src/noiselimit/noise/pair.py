@@ -103,7 +103,7 @@ def _find_classes(text: str, class_names: Sequence[str]) -> tuple[int, int]:
     if len(splits) > 1 and set(splits[1]) <= set(class_names):
         raise InputError(f"pair noise '{text}' is ambiguous: rename a class or give matrix:FILE.")
     if source == target:
-        raise InputError(f"pair noise '{text}' leads from a class to itself: name another target.")
+        raise InputError(f"pair noise '{text}' maps a class to itself: name another target.")
     return class_names.index(source), class_names.index(target)
 
 

@@ -21,7 +21,7 @@ class Preview:
     expected: Matrix | None
     """[k, k] expected rates; None for given labels, which have no model."""
     bits: float
-    """H(y|x), the bits of a label that the input does not tell, on average; NaN if unknown."""
+    """H(y|x), the mean bits of a label that the input does not determine; NaN if unknown."""
     bits_are_estimated: bool
     """Whether the bits come from the frequencies in one draw, because no model is known."""
     clean_is_known: bool = True

@@ -3,7 +3,8 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ import safetensors.torch
 from torch import Tensor
 
 from noiselimit.data.table_file import read_parquet
-from noiselimit.dotted import canonical, is_dotted
-from noiselimit.errors import InputError
+from noiselimit.dotted import canonical
+from noiselimit.errors import InputError, Notice
 from noiselimit.files import (
     atomic_file,
     atomic_folder,
@@ -26,6 +27,7 @@ from noiselimit.files import (
     require_regular,
 )
 from noiselimit.networks.network import without_draws
+from noiselimit.runs.known import not_known
 from noiselimit.runs.run import Averaged, DataInfo, Run, RunContents, Weights, choose
 from noiselimit.runs.spec import RunSpec, problem
 
@@ -95,18 +97,23 @@ def load_run(
 
     Parameters
     ----------
-    path : the run's folder.
-    trusted : whether a network that the spec names by dotted path may be imported, when the model is needed.
-    factory : the factory to use instead; a mapping from dotted paths if there are several.
+    path : path
+        The run's folder.
+    trusted : bool
+        Whether what the spec names by dotted path may be imported; a network when the model is needed.
+    factory : function or mapping, optional
+        The factory to use instead; a mapping from names if there are several.
 
     Returns
     -------
     Run
+        Of a method, noise or network that is not known here, there are a Notice, the history and the metrics.
     """
     folder = Path(path)
     if not (folder / "spec.json").exists():
         raise _not_a_run(folder)
-    spec = RunSpec.from_json(_read_json(folder / "spec.json"), str(folder / "spec.json"))
+    content = _read_json(folder / "spec.json")
+    spec = RunSpec.from_json(content, str(folder / "spec.json"), trusted=trusted)
     metrics = _read_json(folder / "metrics.json", METRICS)
     with _reading(folder / "history.jsonl") as file:
         history = [finite_json(line) for line in read_small_text(file).splitlines()]
@@ -122,7 +129,29 @@ def load_run(
         table = info.table.with_arrays(_read_arrays(folder / TABLE), trusted=trusted)
         info = dataclasses.replace(info, table=table)
     factories = _factories(spec, factory, folder)
+    for message in () if factories else not_known(spec):
+        warnings.warn(Notice(f"{folder}: {message}"), stacklevel=2)
     return Run(spec, info, history, metrics, path=folder, trusted=trusted, factories=factories)
+
+
+def find_runs(out: Path | None, specs: Iterable[RunSpec]) -> dict[str, Run]:
+    """Load those of the specs' runs that have a folder in `out`, by hash."""
+    found = {}
+    for spec in specs:
+        place = None if out is None else out / spec.folder_name
+        if place is None or not place.exists():
+            continue
+        if not (place / "spec.json").exists():
+            raise InputError(f"{place} has the name of this run but is not a run folder: delete it.")
+        different = InputError(f"{place} holds a different run: delete it.")
+        content, own = _read_json(place / "spec.json"), spec.to_json()
+        if any(content.get(name) != own[name] for name in ("method", "noise", "transition")):
+            raise different  # before the code that it names is imported
+        run = load_run(place, trusted=True)  # the caller's own spec names the same code
+        if run.spec != spec:
+            raise different
+        found[spec.hash] = run
+    return found
 
 
 def find_run_folders(path: Path) -> list[Path]:
@@ -138,21 +167,13 @@ def _by_numbers(folder: Path) -> list[str | float]:
 
 
 def load_chosen(path: str | Path, *, trusted: bool = False) -> list[Run]:
-    """Load the runs to predict with: of a run folder, that run; of an audit, the runs that it averaged.
-
-    Of a folder of runs, those of the setting that validation chooses.
-    """
+    """Load the runs to predict with: a single run, all runs of an audit, or the chosen ones of a folder."""
     folder = Path(path)
-    if (folder / "spec.json").exists():
-        return [load_run(folder, trusted=trusted)]
-    audited = folder / RUNS
-    places = sorted(each.parent for each in (audited if audited.is_dir() else folder).glob("[!.]*/spec.json"))
-    if not places:
-        raise _not_a_run(folder)
+    places = find_run_folders(folder)
     runs = [load_run(place, trusted=trusted) for place in places]
-    if audited.is_dir():
+    if places == [folder] or (folder / RUNS).is_dir():
         return runs
-    chosen = [run for run, starred in zip(runs, choose(runs), strict=True) if starred]
+    chosen = [run for run, is_chosen in zip(runs, choose(runs), strict=True) if is_chosen]
     if len({problem(run.spec).key for run in chosen}) > 1:
         names = f"such as {places[0]}"
         raise InputError(f"{folder} holds runs on several data sets or noises: name one of them, {names}.")
@@ -203,8 +224,7 @@ def _factories(spec: RunSpec, given: Any, folder: Path) -> dict[str, Callable[..
         return {}
     if isinstance(given, Mapping):
         return {canonical(path): factory for path, factory in given.items()}
-    names = (spec.network, spec.predictor_network, spec.predictor_features)
-    paths = sorted({name for name in names if name is not None and is_dotted(name)})
+    paths = spec.code_paths
     if len(paths) > 1:
         raise InputError(
             f"run {folder} needs the code at {' and '.join(paths)}: give factory={{path: factory, …}}."

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from noiselimit.data.arrays import highest_value
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.callbacks import is_averaged
 from noiselimit.engine.preparation import PreparedRun
@@ -37,7 +36,7 @@ def make_run(
         input_shape=data.examples.input_shape,
         mean=tuple(np.where(np.isfinite(prepared.mean), prepared.mean, 0).ravel().tolist()),
         std=tuple(np.where(np.isfinite(prepared.std), prepared.std, 1).ravel().tolist()),
-        highest=highest_value(data.examples.inputs),
+        highest=prepared.highest,
         table=data.table,
         resize=data.resize,
         embedding=data.embedding,

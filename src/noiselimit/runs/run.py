@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,22 +17,24 @@ from PIL.Image import Image
 from torch import Tensor, nn
 
 from noiselimit.data.arrays import Inputs, LazyInputs, canonical_inputs, highest_value
-from noiselimit.data.memory import from_memory
+from noiselimit.data.memory import fill_gaps, from_memory
 from noiselimit.data.pictures import stack_pictures
 from noiselimit.data.tables import Table
-from noiselimit.dotted import is_dotted, override_factories
+from noiselimit.dotted import Named, is_dotted, override_factories
 from noiselimit.engine.backend import find_device
 from noiselimit.engine.block_data import EVALUATION_BATCH, evaluation_batch
 from noiselimit.engine.results import State
 from noiselimit.errors import InputError
 from noiselimit.features.cache import Embedding
-from noiselimit.features.pictures import embed_like
 from noiselimit.features.texts import require_trust
 from noiselimit.networks import Role
 from noiselimit.runs.spec import FLOAT32, RunSpec, architecture, problem, setting
 
+if TYPE_CHECKING:
+    from noiselimit.features.embedders import Embedder
+
 OTHER_SCALE = 4
-"""Pictures are refused if their largest value is more than this many times that of the training pictures."""
+"""Images are refused if their largest value is more than this many times that of the training images."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ class DataInfo:
     table: Table | None = None
     """How rows of a table are encoded, for runs trained on one."""
     notes: tuple[str, ...] = ()
-    """Messages from reading the data, such as skipped pictures."""
+    """Messages from reading the data, such as skipped images."""
     resize: int | None = None
-    """Side to which picture files were scaled before cropping."""
+    """Side to which image files were scaled before cropping."""
     embedding: Embedding | None = None
-    """The model whose features are the inputs, for runs trained on frozen features of pictures."""
+    """The model whose features are the inputs, for runs trained on frozen features of images."""
 
     def __post_init__(self) -> None:
         if self.table is not None and len(self.mean) == self.table.features:
@@ -140,13 +142,21 @@ class Run:
     Attributes
     ----------
     spec : RunSpec
+        Its settings.
     data : DataInfo
-    history : one mapping per epoch: epoch, step, learning_rate, losses and accuracies.
-    metrics : the results, as in metrics.json.
-    path : the run's folder, or None.
-    in_memory : the large parts of a run without a folder.
-    trusted : whether code that the spec names by dotted path may be imported.
-    factories : dotted path → factory to call instead of importing it.
+        What its networks expect of their inputs.
+    history : list of mapping
+        One per epoch: epoch, step, learning_rate, losses and accuracies.
+    metrics : mapping
+        The results, as in metrics.json.
+    path : Path or None
+        The run's folder.
+    in_memory : RunContents or None
+        The large parts of a run without a folder.
+    trusted : bool
+        Whether code that the spec names by dotted path may be imported.
+    factories : mapping
+        Dotted path → factory to call instead of importing it.
     """
 
     spec: RunSpec
@@ -160,7 +170,7 @@ class Run:
 
     @cached_property
     def place(self) -> Path:
-        """The folder's absolute path, which holds after a change of the working folder."""
+        """The folder's absolute path, which stays valid if the working folder changes."""
         assert self.path is not None
         return self.path.absolute()
 
@@ -221,7 +231,7 @@ class Run:
     def _build(self, role: Role, state: State) -> nn.Module:
         network = architecture(self.spec, role)
         paths = [path for path in (network.features, network.name) if path is not None and is_dotted(path)]
-        foreign = [path for path in paths if path not in self.factories]
+        foreign = [path for path in paths if path not in self.factories and not isinstance(path, Named)]
         if foreign and not self.trusted:
             raise InputError(
                 f"run {self.path} needs the code at '{foreign[0]}': if you trust it, load the run with "
@@ -240,35 +250,52 @@ class Run:
             ) from None
         return module.eval()
 
-    def stack(self, pictures: list[Image]) -> Any:
-        """Make a list of pictures of any sizes an array, if the run was trained on their features."""
+    @cached_property  # loading takes a second
+    def embedder(self) -> "Embedder | None":
+        """The model of the image features; None for a run on other inputs."""
         embedding = self.data.embedding
-        return pictures if embedding is None else stack_pictures(pictures, embedding.side)
+        if embedding is None:
+            return None
+        from noiselimit.features.embedders import load_embedder
+
+        require_trust(embedding, self.trusted)
+        embedder = load_embedder(embedding.name, find_device("auto"), embedding.side)
+        embedding.require_same(embedder.embedding)
+        return embedder
+
+    def stack(self, images: list[Image]) -> Any:
+        """Stack a list of images of any sizes, if the run was trained on their features."""
+        embedding = self.data.embedding
+        return images if embedding is None else stack_pictures(images, embedding.side)
 
     def encode(self, inputs: Any) -> Inputs:
-        """Inputs as the networks take them: tables are encoded, and pictures embedded as in training."""
+        """Inputs as the networks take them: tables are encoded and images embedded as in training."""
         inputs, _ = from_memory(inputs, (), self.stack)
-        if self.data.table is not None and isinstance(inputs, pd.DataFrame):
-            inputs = self.data.table.encode(inputs, "inputs")
-        embedding = self.data.embedding
+        if self.data.table is not None:
+            inputs = self.data.table.encode_new(inputs, "inputs")
+        elif len(self.data.input_shape) == 1:
+            inputs = fill_gaps(inputs, self.data.mean)
         ready = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, "inputs")
-        if embedding is None or ready.ndim != 4:
+        if ready.ndim != 4 or self.embedder is None:
             return ready
-        require_trust(embedding, self.trusted)
-        return embed_like(embedding, ready, find_device("auto"))
+        from noiselimit.features.pictures import embed_pictures
+
+        return embed_pictures(ready, self.embedder)
 
     def predict_proba(self, inputs: Any, batch_size: int = 1000) -> npt.NDArray[np.float32]:
         """Predict class probabilities.
 
         Parameters
         ----------
-        inputs : array, lazy inputs or, for a run trained on a table, a DataFrame with its columns; texts or
-            pictures for a run trained on their features.
-        batch_size : inputs at a time, at most.
+        inputs : array, DataFrame or list
+            As in training: a DataFrame with the same columns, or a list of texts or images.
+        batch_size : int
+            Most inputs at a time.
 
         Returns
         -------
-        float32 array [n, C]
+        array [n, C]
+            float32.
         """
         ready = self.encode(inputs)
         if ready.shape[1:] != self.data.input_shape:

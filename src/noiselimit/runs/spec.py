@@ -9,13 +9,15 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noiselimit.dotted import Named, canonical, find, is_dotted
 from noiselimit.errors import InputError, number, shown, unknown
 from noiselimit.fields import option
-from noiselimit.methods import METHODS, get_method
+from noiselimit.methods import METHODS, get_method, method_name
+from noiselimit.runs.known import replace_unknown
 
 # The command line reads the fields below for --help, so torch and numpy are imported inside functions.
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of what a spec means. Raised when a default or the arithmetic of a run changes."""
 RUN_FOLDER = r".+-seed\d+-[0-9a-f]{16}"
-"""What the names of run folders look like."""
+"""Pattern of the names of run folders."""
 FLOAT32 = 3.4e38
 """The largest number that a run computes with."""
 
@@ -85,7 +87,7 @@ class RunSpec:
         names=("none", "flip", "crop", "flip-crop"),
     )
     sampler: str = option(
-        "shuffled", "shuffled, or balanced: all classes equally often.", names=("shuffled", "balanced")
+        "shuffled", "shuffled, or balanced: all classes drawn equally often.", names=("shuffled", "balanced")
     )
     precision: str = option(
         "auto",
@@ -93,7 +95,7 @@ class RunSpec:
         names=("auto", "float32", "bfloat16"),
     )
     transition: Noise | None = option(
-        None, "Transition matrix of method fw, written as a noise.", shown="estimated from the parent run"
+        None, "Transition matrix of method fw, written like a noise.", shown="estimated from the parent run"
     )
     parent_learning_rate: float | None = option(
         None,
@@ -107,7 +109,7 @@ class RunSpec:
     validation_share: float = option(0.2, "Share of the examples used for validation.", below=1.0)
     validation_labels: str = option(
         "given",
-        "Labels that choose the epoch and the hyper-parameters: given, or clean if they are known.",
+        "Labels used to choose the epoch and the hyper-parameters: given, or clean if known.",
         names=("given", "clean"),
     )
     test_share: float = option(
@@ -132,18 +134,20 @@ class RunSpec:
         from noiselimit.networks.pretrained import read_weights_file
         from noiselimit.noise import as_noise
 
-        method = get_method(self.method)
+        name = method_name(self.method)
+        method = get_method(name)
         if not isinstance(self.hyper, Mapping):
             raise InputError(f"hyper is {self.hyper!r}: give a mapping such as {{'beta': 10}}.")
         foreign = set(self.hyper) - set(method.hyper)
         if foreign:
             raise InputError(
-                f"{min(map(str, foreign))} is not a hyper-parameter of method '{self.method}', which takes "
+                f"{min(map(str, foreign))} is not a hyper-parameter of method '{name}', which takes "
                 f"{', '.join(method.hyper) or 'none'}: leave it out."
             )
         hyper = {name: self.hyper.get(name, default) for name, default in method.hyper.items()}
         weights = self.initial_weights
         return {
+            "method": name,
             "hyper": {
                 name: number(name, value, at_least=0.0, below=FLOAT32) for name, value in hyper.items()
             },
@@ -153,21 +157,22 @@ class RunSpec:
         }
 
     def _check_networks(self) -> None:
-        from noiselimit.dotted import canonical
-        from noiselimit.networks import check_name, is_dotted
+        from noiselimit.networks import check_name, network_name
 
-        if self.network != "auto":
-            check_name(self.network)
-        if self.predictor_network is not None:
-            check_name(self.predictor_network)
-        features = self.predictor_features
+        for name in ("network", "predictor_network"):
+            value = getattr(self, name)
+            usual = "auto" if name == "network" else None
+            if not (value is usual or (isinstance(value, str) and value == usual)):
+                object.__setattr__(self, name, network_name(value))
+                check_name(getattr(self, name))
+        features: Any = self.predictor_features
+        if callable(features):
+            features = find(features) or Named.of(features)
         if features is not None and not is_dotted(features):
             raise InputError(
                 f"predictor_features is {features!r}: give a path such as package.module:factory."
             )
-        for name in ("network", "predictor_network", "predictor_features"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, canonical(getattr(self, name)))
+        object.__setattr__(self, "predictor_features", features and canonical(features))
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -183,12 +188,18 @@ class RunSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def names_code(self) -> bool:
-        """Whether a network or its features are imported by dotted path."""
-        from noiselimit.networks import is_dotted
+    def code_paths(self) -> list[str]:
+        """Names of networks and features that are not built in, sorted."""
+        from noiselimit.networks import is_own
 
-        paths = (self.network, self.predictor_network, self.predictor_features)
-        return any(is_dotted(path) for path in paths)
+        networks = {self.network, self.predictor_network or self.network} - {"auto"}
+        features = set() if self.predictor_features is None else {self.predictor_features}
+        return sorted({name for name in networks if is_own(name)} | features)
+
+    @property
+    def names_code(self) -> bool:
+        """Whether a network or its features are not built in."""
+        return bool(self.code_paths)
 
     @property
     def key(self) -> str:
@@ -216,8 +227,11 @@ class RunSpec:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any], source: str = "spec") -> RunSpec:
-        """Return the spec that `to_json` wrote; `source` names it in errors."""
+    def from_json(cls, value: Mapping[str, Any], source: str = "spec", *, trusted: bool = False) -> RunSpec:
+        """Return the spec that `to_json` wrote; `source` names it in errors.
+
+        A method or noise at a dotted path is imported if it is `trusted`; see `noiselimit.runs.known`.
+        """
         from noiselimit.networks.pretrained import WeightsFile
         from noiselimit.noise import noise_from_json
 
@@ -230,12 +244,14 @@ class RunSpec:
                 f"{source} is of another version of noiselimit (schema {schema}, not {SCHEMA}): install it."
             )
         try:
-            readers = {"noise": noise_from_json, "transition": noise_from_json}
+            read_noise = partial(noise_from_json, trusted=trusted)
+            readers: dict[str, Any] = {"noise": read_noise, "transition": read_noise}
             for name, read in {**readers, "initial_weights": WeightsFile.from_json}.items():
                 if values.get(name) is not None:
                     values[name] = read(values[name])
+            replace_unknown(values, trusted)
             return cls(**values)
-        except InputError as error:  # such as a noise that is not registered
+        except InputError as error:
             raise InputError(f"{source}: {error}") from None
         except (TypeError, AttributeError) as error:  # the file may hold anything
             raise InputError(f"{source} is damaged ({error}): train the run again.") from None
@@ -328,23 +344,24 @@ def grid(**choices: Any) -> list[RunSpec]:
     >>> len(grid(method=["ce", "limit-l"], beta=[1, 10]))
     3
     """
-    methods = [get_method(name) for name in _values(choices.pop("method", RunSpec.method))]
-    hyper_names = {name for method in methods for name in method.hyper}
+    names = [method_name(method) for method in _values(choices.pop("method", RunSpec.method))]
+    methods = {name: get_method(name) for name in names}
+    hyper_names = {name for method in methods.values() for name in method.hyper}
     fields = {f.name for f in dataclasses.fields(RunSpec)} - {"method", "hyper", "data", "parent"}
     for name in choices:
         if name in fields | hyper_names:
             continue
-        if any(name in method.hyper for method in METHODS.values()):
-            given = " and ".join(method.name for method in methods)
+        if any(name in method.hyper for method in METHODS.working()):
+            given = " and ".join(methods)
             raise InputError(f"{name} is not a hyper-parameter of {given}: leave it out.")
         raise unknown("option", name, fields | hyper_names | {"method"})
     specs: dict[str, RunSpec] = {}
-    for method in methods:
+    for used, method in methods.items():
         names = [name for name in choices if name in fields or name in method.hyper]
         for values in itertools.product(*(_values(choices[name]) for name in names)):
             chosen = dict(zip(names, values, strict=True))
             hyper = {name: chosen.pop(name) for name in names if name in method.hyper}
-            spec = RunSpec(method=method.name, hyper=hyper, **chosen)
+            spec = RunSpec(method=used, hyper=hyper, **chosen)
             specs.setdefault(spec.key, spec)
     return list(specs.values())
 
