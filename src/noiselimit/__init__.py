@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noiselimit.audit.find import find_label_issues as find_label_issues
+    from noiselimit.audit.folder import open_audit as open_audit
     from noiselimit.data.catalogue import load_data as load_data
     from noiselimit.data.examples import DataSet as DataSet
     from noiselimit.data.examples import Examples as Examples
@@ -53,6 +54,7 @@ _MODULES = {
     "load_run": "runs.folder",
     "load_runs": "report.runs",
     "make_examples": "data.examples",
+    "open_audit": "audit.folder",
     "train": "training",
 }
 __all__ = list(_MODULES)

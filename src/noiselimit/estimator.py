@@ -26,13 +26,14 @@ from noiselimit.audit.calibration import (
 )
 from noiselimit.audit.diagnostics import check_learning, count_settings
 from noiselimit.audit.issues import GivenLabels, audit_labels
+from noiselimit.audit.label_model import fit_label_model
 from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
 from noiselimit.data.arrays import Inputs, canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.data.memory import from_memory
-from noiselimit.data.table_file import is_table
-from noiselimit.data.tables import Table, fit_table
+from noiselimit.data.fitting import fit_table
+from noiselimit.data.memory import encode_gaps, from_memory
+from noiselimit.data.tables import Table, is_table
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
 from noiselimit.features.pictures import PictureFeatures
@@ -50,29 +51,52 @@ Floats = npt.NDArray[np.float64]
 class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that does not memorise wrong labels and finds label errors.
 
-    X is [n, features], or pictures [n, height, width], [n, channels, height, width] or a list, or texts, or a
-    DataFrame, whose columns may hold numbers, names, dates and text, with empty cells; y are integers or
-    strings.
+    X is an array [n, features]; images [n, height, width] or [n, channels, height, width], or a list of
+    them; a list of texts; or a DataFrame with numbers, names, dates and text. Numbers may be missing. y are
+    integers or strings.
 
     Parameters
     ----------
-    method, network, learning_rate, optimiser : as in `RunSpec`.
-    beta : weight of the information penalty; 'auto' tries several and chooses by held-out labels.
-    seeds : runs to average.
-    epochs, batch_size : 'auto' follows the number of examples.
-    validation_share : share of the examples held out.
-    random_state, n_jobs : as in scikit-learn.
-    verbose : above 0, show the progress on stderr.
-    device : 'auto', 'cpu' or 'cuda'.
-    features : pretrained features of pictures and texts, as in `find_label_issues`.
+    method : str, default="limit-l"
+        Training method, as in `RunSpec`.
+    beta : float or "auto", default="auto"
+        Weight of the gradient penalty. "auto" tries several and chooses by held-out labels.
+    seeds : int, default=1
+        Number of runs to average.
+    network : str, default="auto"
+        A built-in network, or "package.module:factory" of your own.
+    epochs, batch_size : int or "auto", default="auto"
+        "auto" chooses them from the number of examples.
+    learning_rate : float, default=0.001
+        Learning rate of both networks.
+    optimiser : {"adam", "sgd"}, default="adam"
+        Optimiser of both networks.
+    validation_share : float, default=0.2
+        Share of the examples held out to choose the epoch and beta.
+    random_state : int, RandomState or None, default=None
+        An integer gives the same result every time on one device.
+    device : str, default="auto"
+        "auto", "cpu" or "cuda".
+    n_jobs : int or None, default=None
+        Number of CPU cores; does not change the result.
+    verbose : int, default=0
+        Above 0, show the progress on stderr.
+    features : str, default="auto"
+        Pretrained features of images and texts, as in `find_label_issues`.
 
     Attributes
     ----------
-    classes_ : the classes.
-    label_issues_ : DataFrame with one row per example: is_label_issue, label_quality, predicted_label, ...
-    label_issues_warning_ : why no label is flagged, or None.
-    runs_ : the chosen runs.
-    beta_ : the chosen beta, or None if the method has none.
+    classes_ : array [n_classes]
+        The classes.
+    label_issues_ : DataFrame
+        One row per example: is_label_issue, label_quality, predicted_label, …, and identifiers and texts of a
+        DataFrame.
+    label_issues_warning_ : str or None
+        Why no label is flagged.
+    runs_ : list of Run
+        The chosen runs, one per seed.
+    beta_ : float or None
+        The chosen beta; None if the method has none.
     """
 
     def __init__(
@@ -109,8 +133,9 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True  # pictures
+        tags.input_tags.three_d_array = True  # images
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
@@ -118,24 +143,21 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array [n, ...], or an object that `find_label_issues` takes
-        y : array [n]; None if X holds the labels
+        X : array [n, ...], DataFrame, list of images or texts, or Dataset
+            Inputs, as in `find_label_issues`.
+        y : array [n], optional
+            Labels; None if X holds them.
         sample_weight : array [n], optional
             Examples of weight 0 are scored but not trained on.
 
         Returns
         -------
         LimitClassifier
+            The fitted classifier.
         """
         frozen = PictureFeatures(self.features, self.network, self.device)
         X, y = from_memory(X, y, frozen.stack)  # noqa: N806
-        with embedding_progress(not self.verbose) as show:
-            table = _fit_table(X, TextFeatures(self.features, progress=show))
-        if table is None:
-            given, y = validate_data(self, X, y, allow_nd=True)
-        else:
-            validate_data(self, X, skip_check_array=True)  # remembers the names of the columns
-            given, y = check_X_y(table.encode(X, "X"), y)
+        given, y, table = self._encode(X, y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         weights = None
@@ -163,18 +185,31 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warning, note = check_learning(chosen, agreed)
         audit = audit_labels(
             GivenLabels(labels, self.classes_),
-            probabilities,
+            fit_label_model([probabilities], labels),
             warning=warning,
             note=note,
             known_from=known_from,
         )
         self.label_issues_ = audit.table
         if isinstance(X, pd.DataFrame):
-            self.label_issues_.index = X.index
+            kept = {} if table is None else table.kept(X)
+            self.label_issues_ = audit.table.assign(**kept).set_axis(X.index, axis=0)
         self.label_issues_warning_ = warning
         self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
         return self
+
+    def _encode(self, X: Any, y: Any) -> tuple[Any, Any, Table | None]:  # noqa: N803
+        """Inputs as an array, the labels, and the encoding of a table or of missing numbers."""
+        with embedding_progress(not self.verbose) as show:
+            table = _fit_table(X, TextFeatures(self.features, progress=show))
+        if table is None:
+            given, y = validate_data(self, X, y, allow_nd=True, ensure_all_finite="allow-nan")
+            given, table = encode_gaps(given, "X")
+        else:
+            validate_data(self, X, skip_check_array=True)  # remembers the names of the columns
+            given, y = check_X_y(table.encode(X, "X"), y)
+        return given, y, table
 
     def _draw_seeds(self) -> list[int]:
         if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
@@ -186,10 +221,11 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         run = self.runs_[0]
         given, _ = from_memory(X, (), run.stack)
-        if run.data.table is not None and not isinstance(given, pd.DataFrame):
+        table = run.data.table
+        if table is None or (table.is_matrix and not is_table(given)):
+            given = validate_data(self, given, allow_nd=True, ensure_all_finite="allow-nan", reset=False)
+        elif not isinstance(given, pd.DataFrame):
             raise InputError("LimitClassifier was fitted on a DataFrame: give one with the same columns.")
-        if run.data.table is None:
-            given = validate_data(self, given, allow_nd=True, reset=False)
         inputs = run.encode(given)
         if inputs.shape[1:] != run.data.input_shape:
             raise InputError(

@@ -16,8 +16,3 @@ def option(default: T, help: str, **metadata: Any) -> T:
     """
     result: T = field(default=default, metadata={"help": help, **metadata})
     return result
-
-
-def required(help: str, **metadata: Any) -> Any:
-    """Declare a field without a default, whose option must be typed."""
-    return field(metadata={"help": help, **metadata})

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,19 @@ LINE_EVERY = 10.0  # seconds
 @contextmanager
 def training_progress(quiet: bool = False) -> Iterator[Callable[["Progress"], None]]:
     """Yield the function to pass to `train` as `progress`."""
+    existed, latest = 0, ""
+
+    def show_new(progress: "Progress") -> None:
+        """Leave out the epochs of runs that existed: they take no time and would distort the estimate."""
+        nonlocal existed, latest
+        if progress.record is not None:
+            latest = _latest(progress.record)
+        elif not latest:
+            existed = progress.done
+        show(progress.done - existed, progress.total - existed, latest)
+
     with _display(quiet, "training", "epochs") as show:
-        yield _Training(show)
+        yield show_new
 
 
 @contextmanager
@@ -40,11 +51,9 @@ def shown_progress(
         raise InputError(f"progress is {progress!r}: give True or a function.")
 
 
-@contextmanager
-def embedding_progress(quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def embedding_progress(quiet: bool = False) -> AbstractContextManager[Callable[..., None]]:
     """Yield the function to call with the number of inputs that are embedded, and that of all."""
-    with _display(quiet, "embedding", "inputs") as show:
-        yield show
+    return _display(quiet, "embedding", "inputs")
 
 
 @contextmanager
@@ -60,36 +69,21 @@ def _display(quiet: bool, what: str, unit: str) -> Iterator[Callable[..., None]]
         with _make_bar(console, what, unit) as bar:
             yield partial(_update_bar, bar)
     else:
-        yield _Lines(what, unit)
+        yield _lines(what, unit)
 
 
-class _Training:
-    """Shows epochs without those of runs that existed: they take no time and would spoil the estimate."""
+def _lines(what: str, unit: str) -> Callable[..., None]:
+    """Return a function that prints a line every ten seconds."""
+    start = last = time.monotonic()
 
-    def __init__(self, show: Callable[[int, int, str], None]) -> None:
-        self._show, self._existed, self._latest = show, 0, ""
+    def show(done: int, total: int, latest: str = "") -> None:
+        nonlocal last
+        if done and time.monotonic() - last >= LINE_EVERY:
+            last = time.monotonic()
+            left = f"{last - start:.0f} s, about {(last - start) * (total - done) / done:.0f} s left"
+            print_notes([f"{what}: {done} of {total} {unit}, {left}{latest}"])
 
-    def __call__(self, progress: "Progress") -> None:
-        if progress.record is not None:
-            self._latest = _latest(progress.record)
-        elif not self._latest:
-            self._existed = progress.done
-        self._show(progress.done - self._existed, progress.total - self._existed, self._latest)
-
-
-class _Lines:
-    """A line every ten seconds."""
-
-    def __init__(self, what: str, unit: str) -> None:
-        self._what, self._unit = what, unit
-        self._start = self._last = time.monotonic()
-
-    def __call__(self, done: int, total: int, latest: str = "") -> None:
-        if done and time.monotonic() - self._last >= LINE_EVERY:
-            self._last = time.monotonic()
-            passed = self._last - self._start
-            left = f"{passed:.0f} s, about {passed * (total - done) / done:.0f} s left"
-            print_notes([f"{self._what}: {done} of {total} {self._unit}, {left}{latest}"])
+    return show
 
 
 def _make_bar(console: "Console", what: str, unit: str) -> "Bar":
@@ -119,19 +113,7 @@ def _latest(record: "Record") -> str:
     return f" · validation {record['validation_accuracy']:.1%}{memorised}"
 
 
-def download_progress(quiet: bool = False) -> Callable[[str, int], None]:
-    """Return the function to pass to `load_data` as `progress`: it names each file once."""
-    named: set[str] = set()
-
-    def show(name: str, arrived: int) -> None:
-        if not quiet and name not in named:
-            named.add(name)
-            print_notes([f"downloading {name}"])
-
-    return show
-
-
 def print_notes(notes: Iterable[str]) -> None:
-    """Print notes about the data, such as skipped pictures, on stderr, even with --quiet."""
+    """Print notes about the data, such as skipped images, on stderr, even with --quiet."""
     for note in notes:
         print(note, file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from noiselimit.data.catalogue import as_data_set
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend, check_threads, fast_precision, find_backend, find_device
 from noiselimit.engine.block_networks import check_start, check_weights
-from noiselimit.engine.callbacks import make_averages
+from noiselimit.engine.callbacks import Averages
 from noiselimit.engine.checkpoints import Checkpoints, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
 from noiselimit.engine.preparation import PreparedRun, bind, parent_spec, prepare_all
@@ -28,7 +28,8 @@ from noiselimit.files import clear_leftovers, folder_lock
 from noiselimit.machine import available_cores
 from noiselimit.networks import Role
 from noiselimit.progress import shown_progress
-from noiselimit.runs.folder import load_run, write_run
+from noiselimit.runs.folder import find_runs, write_run
+from noiselimit.runs.known import require_loadable
 from noiselimit.runs.result import make_run, require_averaged
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import RUN_FOLDER, RunSpec
@@ -61,7 +62,7 @@ def train(
     averaged: bool = False,
     checkpoints: str | float = "auto",
     progress: Callable[[Progress], None] | bool | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] | None = None,
 ) -> list[Run]:
     """Train runs; those that can be rows of one tensor program train together.
 
@@ -69,18 +70,28 @@ def train(
 
     Parameters
     ----------
-    specs : one spec or several; see `noiselimit.grid`.
-    examples : a DataSet or Examples, a pair (inputs, labels), or a torch Dataset.
-    out : folder for the runs. Existing runs are loaded, interrupted ones resume, on a CPU to the same bits.
+    specs : RunSpec or list of RunSpec
+        What to train; see `noiselimit.grid`.
+    examples : DataSet, Examples, (inputs, labels) or torch Dataset
+        The data.
+    out : path, optional
+        Folder for the runs. Existing runs are loaded, interrupted ones resume, on a CPU to the same bits.
         Only one process at a time can train in a folder.
-    device : 'auto', 'cpu' or 'cuda'.
-    threads, threads_per_block : CPU threads, by default one per core, and how many share a block of runs.
-        With one per block, a run's result does not depend on the other runs.
-    kernels, graphs : 'auto', 'on' or 'off': our own GPU kernels and CUDA graphs. Both fall back if they fail.
-    averaged : average the networks' probabilities over the second half of the epochs (`Run.averaged`).
-    checkpoints : 'auto' (less than 2 % of the time), least seconds between two (0: every epoch), or 'off'.
-    progress : True shows the progress on stderr; a function is called after every epoch and run.
-    stop : called from worker threads; once it returns True, training raises `Stopped`. It is called at every
+    device : str
+        'auto', 'cpu' or 'cuda'.
+    threads, threads_per_block : int
+        Number of CPU threads, by default one per core, and how many of them share a block of runs. With one
+        per block, a run's result does not depend on the other runs.
+    kernels, graphs : {'auto', 'on', 'off'}
+        Custom GPU kernels and CUDA graphs. Both fall back if they fail.
+    averaged : bool
+        Average the networks' probabilities over the second half of the epochs (`Run.averaged`).
+    checkpoints : {'auto', 'off'} or float
+        Minimum seconds between two; 0: every epoch; 'auto': less than 2 % of the time.
+    progress : bool or function
+        True shows the progress on stderr; a function is called after every epoch and run.
+    stop : function, optional
+        Called from worker threads; once it returns True, training raises `Stopped`. It is called at every
         step or, if epochs take less than a second, after every epoch, whose end is then saved.
 
     Returns
@@ -91,13 +102,20 @@ def train(
     listed = [specs] if isinstance(specs, RunSpec) else list(specs)
     if not listed or not all(isinstance(spec, RunSpec) for spec in listed):
         raise InputError("specs must be at least one RunSpec: make them with noiselimit.grid(...).")
+    for spec in listed if out is not None else ():
+        require_loadable(spec)
     data, found = as_data_set(examples), find_device(str(device))
-    backend = find_backend(kernels, graphs, found)
+    backend = replace(
+        find_backend(kernels, graphs, found),
+        threads=check_threads(threads, threads_per_block),
+        threads_per_block=threads_per_block,
+    )
     bound = [bind(spec, data, fast_precision(found)) for spec in listed]
-    cores = check_threads(threads, threads_per_block)
     folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
-    with nullcontext() if folder is None else folder_lock(folder), shown_progress(progress) as show:
-        trainer = _Trainer(data, folder, found, cores, threads_per_block, backend, averaged, show, stop)
+    with shown_progress(progress) as show, nullcontext() if folder is None else folder_lock(folder):
+        if folder is not None:
+            clear_leftovers(folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
+        trainer = _Trainer(data, folder, backend, averaged, show, stop)
         runs = trainer.train(bound, interval)
     return [runs[spec.hash] for spec in bound]
 
@@ -108,13 +126,10 @@ class _Trainer:
 
     data: DataSet
     folder: Path | None
-    device: torch.device
-    threads: int
-    threads_per_block: int
     backend: Backend
     averaged: bool
     progress: Callable[[Progress], None] | None
-    stop: Callable[[], bool]
+    stop: Callable[[], bool] | None
     prepared: dict[str, PreparedRun] = field(init=False)
     checkpoints: Checkpoints | None = field(init=False)
     epochs_done: dict[str, int] = field(init=False)
@@ -122,8 +137,6 @@ class _Trainer:
 
     def train(self, bound: Sequence[RunSpec], interval: float | None) -> dict[str, Run]:
         """Load or train these runs and their parents; returns them by hash."""
-        if self.folder is not None:
-            clear_leftovers(self.folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
         specs, runs = self._find_finished(bound)
         missing = [spec for spec in specs.values() if spec.hash not in runs]
         self._check_weights(missing, runs)
@@ -134,7 +147,10 @@ class _Trainer:
         self.epochs_planned = sum(spec.epochs for spec in specs.values())
         for run in runs.values():
             self._report(run.spec, run.spec.epochs)
-        with open_checkpoints(self.folder, interval, self.device, averaged=self.averaged) as self.checkpoints:
+        on_gpu = self.backend.device.type == "cuda"
+        with open_checkpoints(
+            self.folder, interval, averaged=self.averaged, in_background=on_gpu
+        ) as self.checkpoints:
             if self.checkpoints is not None:
                 for found, entry in self.checkpoints.find(missing, len(specs)).items():
                     self._report(specs[found], entry.epoch)
@@ -151,27 +167,12 @@ class _Trainer:
     def _find_finished(self, bound: Sequence[RunSpec]) -> tuple[dict[str, RunSpec], dict[str, Run]]:
         """All specs, with the parents of unfinished ones, and the runs that exist, by hash."""
         specs = {spec.hash: spec for spec in bound}
-        runs = {spec.hash: run for spec in specs.values() if (run := self._find_run(spec)) is not None}
+        runs = find_runs(self.folder, specs.values())
         for run in runs.values() if self.averaged else ():
             require_averaged(run)
-        parents = [parent_spec(spec) for spec in specs.values() if spec.hash not in runs]
-        for parent in parents:
-            if parent is not None and parent.hash not in specs:
-                specs[parent.hash] = parent
-                if (run := self._find_run(parent)) is not None:
-                    runs[parent.hash] = run
-        return specs, runs
-
-    def _find_run(self, spec: RunSpec) -> Run | None:
-        place = None if self.folder is None else self.folder / spec.folder_name
-        if place is None or not place.exists():
-            return None
-        if not (place / "spec.json").exists():
-            raise InputError(f"{place} has the name of this run but is not a run folder: delete it.")
-        run = load_run(place, trusted=True)  # the caller's own spec names the same code
-        if run.spec != spec:
-            raise InputError(f"{place} holds a different run: delete it.")
-        return run
+        needed = [parent_spec(spec) for spec in specs.values() if spec.hash not in runs]
+        parents = {each.hash: each for each in needed if each is not None and each.hash not in specs}
+        return specs | parents, runs | find_runs(self.folder, parents.values())
 
     def _check_weights(self, missing: Sequence[RunSpec], runs: Mapping[str, Run]) -> None:
         """Refuse weights, of existing runs or files, that do not fit the networks named by the specs."""
@@ -198,27 +199,21 @@ class _Trainer:
 
     def _train_cohort(self, specs: Sequence[RunSpec], parents: Sequence[State | None]) -> list[Run]:
         started = time.perf_counter()
-        prepared = [self.prepared[spec.hash] for spec in specs]
         runs: list[Run] = []
 
         def on_result(result: RunResult) -> None:
             seconds = round(time.perf_counter() - started, 3)
-            facts = {"cohort": len(specs), "cohort_seconds": seconds, **environment(self.device)}
-            run = make_run(specs[result.row], prepared[result.row], result, self.data, facts)
-            runs.append(self._finish(run))
+            runs.append(self._finish(specs[result.row], result, len(specs), seconds))
 
         CohortTrainer(
             specs,
-            prepared,
+            [self.prepared[spec.hash] for spec in specs],
             parents,
             self.data,
-            device=self.device,
-            threads=self.threads,
-            threads_per_block=self.threads_per_block,
             backend=self.backend,
             on_epoch=lambda row, record: self._report(specs[row], int(record["epoch"] or 0), record),
             on_result=on_result,
-            callback=make_averages if self.averaged else None,
+            callback=Averages if self.averaged else None,
             checkpoints=self.checkpoints,
             stop=self.stop,
         ).train()
@@ -228,14 +223,16 @@ class _Trainer:
         reason = str(parent.metrics["failure"]).rpartition(": ")[0] or parent.metrics["failure"]
         place = parent.path or parent.spec.hash
         failure = f"its parent run {place} failed ({reason}): lower parent_learning_rate"
-        facts = {"cohort": 0, "cohort_seconds": 0.0, **environment(self.device)}
         never = RunResult(row=0, history=(), best_epoch=0, failure=failure)
-        return self._finish(make_run(spec, self.prepared[spec.hash], never, self.data, facts))
+        return self._finish(spec, never, 0, 0.0)
 
-    def _finish(self, run: Run) -> Run:
-        written = run if self.folder is None else write_run(run, self.folder)
-        self._report(run.spec, run.spec.epochs)
-        return written
+    def _finish(self, spec: RunSpec, result: RunResult, cohort: int, seconds: float) -> Run:
+        facts = {"cohort": cohort, "cohort_seconds": seconds, **environment(self.backend.device)}
+        run = make_run(spec, self.prepared[spec.hash], result, self.data, facts)
+        if self.folder is not None:
+            run = write_run(run, self.folder)
+        self._report(spec, spec.epochs)
+        return run
 
 
 def environment(device: torch.device) -> dict[str, Any]:

@@ -57,6 +57,13 @@ def test_class_folders(animals):
     assert load_data(animals).examples.class_names == ("cat", "train")
 
 
+def test_pictures_of_other_formats_are_noted(animals):
+    (animals / "cat" / "x.HEIC").touch()
+    (animals / "dog" / "y.heic").touch()
+    assert "2 images of other formats (.heic)" in load_data(animals).notes[0]
+    assert "(.heic)" in load_unlabelled(animals, shape=(3, 4, 6)).notes[0]
+
+
 def test_train_test_and_validation_folders(tmp_path):
     for row, place in enumerate(["train/cat", "train/dog", "val/dog", "test/cat", "test/dog"]):
         write(tmp_path / place / "a.png", 10 * row)
@@ -169,7 +176,7 @@ def test_bad_pictures_are_an_error_or_skipped_and_noted(animals, monkeypatch, st
     [
         ({"a.png": (6, 4)}, "idx.*class"),
         ({"a/1.png": (6, 4)}, "only one class"),
-        ({"a/1.png": (6, 4), "b/1.png": (6, 5)}, r"a/1\.png .*b/1\.png .*--resize"),
+        ({"a/1.png": (6, 4), "b/1.png": (6, 5)}, r"a/1\.png .*b/1\.png .*--resize.*--features"),
         ({"train/a/1.png": (6, 4), "train/b/1.png": (6, 4), "test/a/1.png": (4, 6)}, "test/a.*--resize"),
         ({"train/a/1.png": (6, 4), "extra/b/1.png": (6, 4)}, "extra"),
         ({"train/1.png": (6, 4), "test/1.png": (6, 4)}, "train"),

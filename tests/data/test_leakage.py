@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
+from noiselimit.data.fitting import numbers_rows
 from noiselimit.data.leakage import by_drop, by_option, column_notes, leaks_label
-from noiselimit.data.tables import numbers_rows
 
 GENERATOR = np.random.default_rng(0)
 ROWS = 300

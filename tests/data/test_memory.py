@@ -49,7 +49,30 @@ def test_polars():
     frame, labels = polars.DataFrame(FRAME.to_dict("list")), polars.Series("y", NAMES)
     expected = as_data_set((FRAME, NAMES)).fingerprint
     assert as_data_set((frame, labels)).fingerprint == expected
+    assert as_data_set((frame.lazy(), labels)).fingerprint == expected
     assert as_data_set((frame, labels.to_frame())).fingerprint == expected
+
+
+def test_datasets_of_texts():
+    texts = ["good", "bad", "fine", "poor"]
+    pairs = list(zip(texts, NAMES, strict=True))
+    for value in (pairs, DataLoader(pairs, batch_size=3)):
+        frame, labels = from_memory(value)
+        assert (frame["text"].tolist(), labels) == (texts, NAMES)
+
+
+@pytest.mark.parametrize("form", [np.array, torch.tensor, np.ndarray.tolist, pd.DataFrame])
+def test_missing_numbers_in_a_matrix_become_the_median_and_a_flag(form):
+    inputs = INPUTS.copy()
+    inputs[[1, 4], 1] = np.nan
+    data = as_data_set((form(inputs), LABELS))
+    assert data.examples.inputs[:3].tolist() == [[0, 1, 0], [2, 6, 1], [4, 5, 0]]
+    assert data.table.is_matrix
+    assert data.table.encode_new(form(inputs[:2]), "new").tolist() == [[0, 1, 0], [2, 6, 1]]
+    assert data.table.encode_new(data.examples.inputs, "new") is data.examples.inputs
+    inputs[0] = np.inf
+    with pytest.raises(InputError, match="row 0"):
+        as_data_set((form(inputs), LABELS))
 
 
 def test_hugging_face_tables():
@@ -61,8 +84,10 @@ def test_hugging_face_tables():
     expected = as_data_set((FRAME, NAMES)).fingerprint
     assert as_data_set(table).fingerprint == expected
     assert as_data_set((table, NAMES)).fingerprint == expected  # the label column is no input
-    with pytest.raises(InputError, match="Dataset"):
+    with pytest.raises(InputError, match="rename_column"):
         as_data_set(table.remove_columns("labels"))
+    with pytest.raises(InputError, match="train"):
+        as_data_set(datasets.DatasetDict({"train": table}))
 
 
 def test_hugging_face_images():

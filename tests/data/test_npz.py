@@ -97,3 +97,12 @@ def test_files_that_are_not_archives(tmp_path):
     for path in (single, text, empty, tmp_path / "absent.npz", tmp_path):
         with pytest.raises(InputError, match=rf"^{path}: .*numpy\.savez"):
             read_npz(path)
+
+
+def test_missing_numbers(tmp_path):
+    path = tmp_path / "gaps.npz"
+    inputs = np.array([[1, np.nan], [2, 5], [3, 7]])
+    np.savez(path, X=inputs, y=[0, 1, 0], X_test=inputs[:1], y_test=[0])
+    data = read_npz(path)
+    assert data.examples.inputs[0].tolist() == data.test.inputs[0].tolist() == [1, 6, 1]
+    assert read_npz_inputs(path, True, data.table).tolist() == [[1, 6, 1]]

@@ -118,6 +118,8 @@ PARSED = pd.read_csv(io.StringIO(ROWS))
         (ROWS.replace("\n", "\r\n"), "toys.csv"),
         (ROWS.replace(",", ";"), "toys.csv"),
         (ROWS.replace(",", "\t"), "toys.csv"),
+        (ROWS.replace(",", "|"), "toys.csv"),
+        (ROWS.replace("\n", ",,\n"), "toys.csv"),
         (ROWS.replace(",", "\t"), "toys.tsv"),
         ("\n" + ROWS, "toys.csv"),
         ('"size","colour","label"\n' + ROWS.partition("\n")[2], "toys.csv"),
@@ -190,6 +192,13 @@ def test_blanks_around_labels_make_no_further_class(write):
     assert data.examples.labels.tolist() == [1, 1, 0, 0]
 
 
+def test_labels_that_may_be_missing_or_the_same_are_noted(write):
+    absent, alike = read_table_file(write("a,label\n1,x\n2,X\n3,NA\n4,y\n5,y\n")).notes
+    assert "'NA'; leave" in absent
+    assert "'X', 'x'; spell" in alike
+    assert read_table_file(write(ROWS)).notes == ()
+
+
 def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
     path = tmp_path / "t.parquet"
     frame = pd.DataFrame({"age": [1, 2, 3, 4], "size": [5, 6, 7, 8], "label": ["a", "b", "a", "b"]})
@@ -221,15 +230,17 @@ def test_a_named_index_of_pandas_is_a_column_and_row_numbers_are_not(tmp_path):
         ("a,label\n1,0\n2,1\n", {"ignore": ["a"]}, "inputs"),
         ("", {}, ""),
         ("a,label\n", {}, "rows"),
+        ("a,label\n", {"keep_unlabelled": True}, "rows"),
         ("label\n0\n1\n0\n", {}, "inputs"),
         ("a,label\n1,0\n2\n", {}, "Row #3"),
         ("a,label\n1,0\n2,1,5\n", {}, "Row #3"),
-        (b"a,label\n\xe9,0\n2,1\n", {}, "'a' .*UTF-8"),
+        (b"a,label\n\xe9,0\n2,1\n", {}, "'a' is not UTF-8.*Excel"),
+        (b"a,label\n1,\xe9\n2,b\n", {}, "'label' is not UTF-8.*Excel"),
         (ROWS.encode("utf-16"), {}, ""),
         ("a,a,label\n1,2,0\n2,2,1\n", {}, "'a'"),
         (",a,label\n1,2,0\n2,2,1\n", {}, "column 0"),
         ("a,label\n1,0\n1,1\n1,0\n", {}, "constant"),
-        ("a,t,label,w\n1,12:30:00,0,x\n2,12:31:00,1,1\n3,12:32:00,,1\n", {"weight": "w"}, "3 problems"),
+        ("a,label,w\n1,0,x\n2,1,1\n3,,1\n", {"weight": "w"}, "2 problems"),
     ],
 )
 def test_tables_without_usable_examples(write, content, reading, word):
@@ -244,6 +255,11 @@ def test_parquet_columns_of_other_types(write, column):
     pyarrow.parquet.write_table(pyarrow.table({"a": column, "label": [0, 1, 0]}), stream)
     with pytest.raises(InputError, match=r"toys\.parquet: .*'a'"):
         read_table_file(write(stream.getvalue(), "toys.parquet"))
+
+
+def test_times_of_day_are_hours(write):
+    data = read_table_file(write("t,label\n06:30:00,a\n18:15:36,b\n,a\n"))
+    assert data.examples.inputs[:2, 0].tolist() == pytest.approx([6.5, 18.26])
 
 
 def test_new_rows_need_no_label_and_may_have_more_columns(write):

@@ -14,7 +14,7 @@ from torch import nn
 from noiselimit.dotted import override_factories
 from noiselimit.errors import InputError
 from noiselimit.features import cache
-from noiselimit.features.embedders import check_name, load_embedder
+from noiselimit.features.embedders import load_embedder
 
 CPU = torch.device("cpu")
 
@@ -50,13 +50,13 @@ def test_weights_that_cannot_be_used(tmp_path: Path, monkeypatch: Any, content: 
 def test_a_package_that_is_not_installed(monkeypatch: Any, name: str) -> None:
     monkeypatch.setattr(cache, "find_spec", lambda module: None)
     with pytest.raises(InputError, match="pip install"):
-        check_name(name)
+        load_embedder(name, CPU)
 
 
 @pytest.mark.parametrize("name", ["efficientnet", "timm", "timm:", "", "a b:c"])
 def test_unknown_names(name: str) -> None:
     with pytest.raises(InputError, match="features"):
-        check_name(name)
+        load_embedder(name, CPU)
 
 
 def test_your_own_function_and_its_digest() -> None:

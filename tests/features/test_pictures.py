@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
@@ -13,10 +14,13 @@ from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.data.reading import Reading
+from noiselimit.data.table_file import frame_data_set
+from noiselimit.dotted import override_factories
 from noiselimit.errors import InputError
 from noiselimit.features import pictures
 from noiselimit.features.embedders import Embedder
 from noiselimit.features.pictures import PictureFeatures, embed_pictures
+from noiselimit.features.texts import TextFeatures
 
 SIDE = 32
 
@@ -173,3 +177,11 @@ def test_auto_uses_features_for_colour_pictures_that_are_not_tiny(monkeypatch: p
     monkeypatch.setattr(pictures, "find_spec", lambda name: None)
     assert PictureFeatures().side is None
     assert "pip install" in PictureFeatures().apply(same).notes[-1]
+
+
+def test_your_own_function_of_text_gets_no_pictures() -> None:
+    texts = pd.DataFrame({"text": [f"a text of {n} words" for n in range(20)]})
+    function = {"my.module:lengths": lambda given: [[len(text), text.count("1")] for text in given]}
+    with override_factories(function):
+        data = frame_data_set(texts, ["a", "b"] * 10, text=TextFeatures("my.module:lengths"))
+        assert PictureFeatures("my.module:lengths").apply(data) is data

@@ -37,6 +37,12 @@ def test_equal_texts_have_equal_features_and_similar_ones_are_near(name: str) ->
     assert logging.getLogger().handlers == handlers
 
 
+def test_characters_of_chinese_are_words_for_tf_idf() -> None:
+    texts = ["今天菜很好吃", "昨天来，很好吃呢", "价格太贵了", "周末去，太贵"]
+    first, alike, other, _ = TextFeatures("tf-idf").load(texts)[0].embed(texts)
+    assert first @ alike > 0.3 > abs(first @ other)
+
+
 def test_sentence_transformers(monkeypatch: Any) -> None:
     import torch
 
@@ -78,6 +84,7 @@ def test_your_own_function_is_cached_and_resumes_after_a_kill(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("function", "word"),
     [
+        (lambda given: [[1.0]] * (len(given) + 1), r"\[2, 1\]: return \[1, "),
         (lambda given: [[1.0]] if len(given) == 1 else [[1.0]] * 3, "shape"),
         (lambda given: [[float("nan") if len(given) > 1 else 1.0]] * len(given), "NaN"),
         (lambda given: 1 / 0, "fail"),

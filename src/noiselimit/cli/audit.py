@@ -1,6 +1,5 @@
 """noiselimit audit."""
 
-import os
 import re
 import shutil
 import sys
@@ -15,6 +14,7 @@ import typer
 from noiselimit.audit.plan import DEFAULT, FAST, AuditPlan
 from noiselimit.cli.errors import holds_results, note_saved
 from noiselimit.cli.options import (
+    DATA,
     Compute,
     Config,
     Json,
@@ -35,6 +35,7 @@ from noiselimit.runs.spec import grid
 
 if TYPE_CHECKING:
     from noiselimit.audit.issues import Audit
+    from noiselimit.audit.saved import Origin
     from noiselimit.data.examples import DataSet
 
 
@@ -46,18 +47,26 @@ class Task:
         None, "Folder to write.", metavar="FOLDER", shown="audit- and the name of the data"
     )
     many_classes: bool = option(False, "Accept fewer than ten examples per class.")
-    fast: bool = option(False, "Train one run, for fewer epochs: half the time, slightly less accurate.")
-    expect_noise: float | None = option(None, "Flag this share of the labels, the worst.", metavar="SHARE")
-    budget: int | None = option(None, "Flag the N worst labels: as many as you can review.", metavar="N")
-    min_quality: float | None = option(None, "Flag every label of lower quality, in [0, 1].", metavar="Q")
+    fast: bool = option(False, "Train one run for fewer epochs: takes half the time, slightly less accurate.")
+    expect_noise: float | None = option(None, "Flag the worst labels: this share of all.", metavar="SHARE")
+    budget: int | None = option(None, "Flag the N worst labels.", metavar="N")
+    min_quality: float | None = option(None, "Flag every label of quality below Q, in [0, 1].", metavar="Q")
+    precision: float | None = option(
+        None, "Flag as many labels as possible, of which this share should be wrong.", metavar="SHARE"
+    )
+    recall: float | None = option(
+        None, "Flag as few labels as possible, with this share of the wrong ones.", metavar="SHARE"
+    )
     write: Path | None = option(
-        None, "Write a cleaned copy as well; of images, a list of their paths.", metavar="FILE"
+        None,
+        "Also write a corrected copy: a file, or for class folders a folder or a .csv list.",
+        metavar="FILE",
     )
     fix: str | None = option(
-        None, "What the copy does with flagged rows: drop or relabel.", metavar="NAME", shown="drop"
+        None, "Treatment of flagged rows in the copy: drop or relabel.", metavar="NAME", shown="drop"
     )
-    overwrite: bool = option(False, "Replace an older audit and an older cleaned copy.")
-    noise: str | None = option(None, "For experiments: first add noise such as uniform:0.2.", metavar="NAME")
+    overwrite: bool = option(False, "Replace an older audit and corrected copy.")
+    noise: str | None = option(None, "For experiments: first add noise, such as uniform:0.2.", metavar="NAME")
 
 
 @with_options(
@@ -65,14 +74,7 @@ class Task:
     compute=field_options(Compute, "device", "threads", "kernels", "graphs", "checkpoints"),
 )
 def audit(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="Folder of class folders of images; .csv, .tsv, .parquet or .npz file; or one of digits, "
-            "mnist, cifar10, cifar100, cifar10n and clothing1m.",
-        ),
-    ],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=DATA)],
     task: Task,
     reading: Reading,
     source: Source,
@@ -88,47 +90,36 @@ def audit(
     suspicious ones flagged, the class probabilities, and a page to review. The data are never changed.
     """
     from noiselimit.audit.fit import audit_data
+    from noiselimit.audit.folder import save_audit
     from noiselimit.audit.issues import FlagRule
-    from noiselimit.audit.report import make_summary, save_audit, summary_sentences
-    from noiselimit.features.pictures import PictureFeatures
+    from noiselimit.audit.report import summary_sentences
 
     folder = task.out or default_folder(data)
     settings = make_plan(task.fast, plan)
-    rule = FlagRule(task.expect_noise, task.budget, task.min_quality)
+    rule = FlagRule(task.expect_noise, task.budget, task.min_quality, task.precision, task.recall)
     check_options(task, compute)
     check_paths(data, folder, task.write, overwrite=task.overwrite)
-    features = PictureFeatures(reading.features, settings.network, compute.device, reading.resize)
     how = dict(vars(compute))
     del how["threads_per_block"]
     with unfinished_folder(folder, overwrite=task.overwrite) as unfinished:
-        with embedding_progress(quiet) as show:
-            reading = replace(
-                reading,
-                keep_unlabelled=True,
-                features_side=features.side,
-                cache=folder.resolve().parent / CACHE,
-                progress=show,
-            )
-            loaded = _load(data, task, reading, source, settings.seeds[0], quiet)
-            examined = features.apply(loaded, cache=reading.cache, threads=compute.threads, progress=show)
-        print_notes(examined.notes[len(loaded.notes) :])
+        reading = replace(reading, keep_unlabelled=True, cache=folder.resolve().parent / CACHE)
+        examined, origin = _load(data, task, reading, source, settings, compute, quiet)
         with training_progress(quiet) as progress:
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
-        written = save_audit(folder, found, fitted, examined, overwrite=task.overwrite)
-        answer = make_summary(found, fitted, examined)
+        answer = save_audit(folder, found, fitted, examined, origin, overwrite=task.overwrite)
         sentences = [*summary_sentences(found, examined), *(caution(found) if task.write else ())]
         try:
-            cleaned = _write_copy(data, task, found, examined, reading)
+            cleaned = _write_copy(task, folder)
         except BaseException:  # the audit is complete, so its result is printed
-            _print_result(as_json, answer, sentences, written, None)
+            _print_result(as_json, answer, sentences, None)
             raise
     # The runs are deleted before anything is printed: the reader of a pipe may end early.
-    _print_result(as_json, answer, sentences, written, cleaned)
+    _print_result(as_json, answer, sentences, cleaned)
     return 1 if any(run.failed for run in fitted.runs) else 0
 
 
 def make_plan(fast: bool, typed: Mapping[str, str]) -> AuditPlan:
-    """Return the default plan, or the fast one, with the typed values in place of its own."""
+    """Return the default or the fast plan, with its values replaced by the typed ones."""
     names = {each.metadata.get("name", each.name): each for each in fields(AuditPlan)}
     listed = {name for name, each in names.items() if str(each.type).startswith("tuple")}
     # A grid checks and converts the values.
@@ -161,15 +152,14 @@ def check_options(task: Task, compute: Compute) -> None:
     if task.fix is not None and task.fix not in ("drop", "relabel"):
         raise unknown("fix", task.fix, ("drop", "relabel"))
     if task.fix is not None and task.write is None:
-        raise InputError(f"--fix {task.fix} needs a file for the cleaned copy: add --write FILE.")
+        raise InputError(f"--fix {task.fix} needs a file for the corrected copy: add --write FILE.")
     compute.check()
 
 
 def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) -> None:
-    """Refuse paths where the audit or the cleaned copy cannot be written, or would touch the data."""
-    from noiselimit.audit.fixes import check_cleaned_target
+    """Refuse paths where the audit or the corrected copy cannot be written, or would change the data."""
+    from noiselimit.audit.fixes import NO_COPY, check_target
     from noiselimit.data.catalogue import DATA_SETS
-    from noiselimit.data.mnist import holds_idx
 
     def is_inside(path: Path, folder: Path) -> bool:
         return path.resolve().is_relative_to(folder.resolve())
@@ -179,14 +169,11 @@ def check_paths(source: str, out: Path, write: Path | None, *, overwrite: bool) 
         raise InputError(f"{out} and the data contain each other: name another --out.")
     if write is None:
         return
-    if data is None or (data.is_dir() and holds_idx(data)):
-        raise InputError(f"{source}: --write copies tables, .npz files and class folders only; leave it out.")
     if is_inside(write, out):
         raise InputError(f"{write} is inside {out}, which holds the audit only: name another --write.")
-    check_cleaned_target(data, write, overwrite=overwrite)
-    above = next(parent for parent in write.resolve().parents if parent.exists())
-    if write.is_dir() or not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"{write} cannot be written: check its folder or name another --write.")
+    if data is None:
+        raise InputError(f"--write: {NO_COPY.format(source)}")
+    check_target(data, write, overwrite=overwrite)
 
 
 @contextmanager
@@ -195,7 +182,7 @@ def unfinished_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
 
     Meanwhile, no other process can write the same audit.
     """
-    from noiselimit.audit.report import check_audit_folder
+    from noiselimit.audit.folder import check_audit_folder
 
     place = folder.resolve()
     unfinished = place.with_name(f".{place.name}.unfinished")
@@ -223,34 +210,49 @@ def _delete(unfinished: Path, audit: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _load(data: str, task: Task, reading: Reading, source: Source, seed: int, quiet: bool) -> "DataSet":
-    """The training part, with the noise that a run of this seed would add."""
+def _load(
+    data: str,
+    task: Task,
+    reading: Reading,
+    source: Source,
+    plan: AuditPlan,
+    compute: Compute,
+    quiet: bool,
+) -> "tuple[DataSet, Origin]":
+    """The training part with the noise that the first run would add, as features if those are to be used."""
     from noiselimit.audit.diagnostics import check_data
     from noiselimit.audit.report import training_part
+    from noiselimit.audit.saved import Origin
+    from noiselimit.data.catalogue import load_data
+    from noiselimit.features.pictures import PictureFeatures
     from noiselimit.noise import parse_noise
 
-    examined = training_part(source.load(data, reading, quiet))
-    if task.noise is not None:
-        note = f"{examined.name}: noise {task.noise} was added to the labels (seed {seed})."
-        noisy = parse_noise(task.noise).apply(examined.examples, seed)
-        examined = replace(examined, examples=noisy, notes=(*examined.notes, note))
-    examined = check_data(examined, many_classes=task.many_classes)
-    print_notes(examined.notes)
-    return examined
+    features = PictureFeatures(reading.features, plan.network, compute.device, reading.resize)
+    reading = replace(reading, features_side=features.side)
+    with embedding_progress(quiet) as show:
+        reading = replace(reading, progress=show)
+        loaded = training_part(load_data(data, **source.arguments(quiet), reading=reading))
+        origin = Origin.of(data, loaded, reading, source.data_dir, task.noise)
+        if task.noise is not None:
+            seed = plan.seeds[0]
+            note = f"{loaded.name}: noise {task.noise} was added to the labels (seed {seed})."
+            noisy = parse_noise(task.noise).apply(loaded.examples, seed)
+            loaded = replace(loaded, examples=noisy, notes=(*loaded.notes, note))
+        loaded = check_data(loaded, many_classes=task.many_classes)
+        print_notes(loaded.notes)
+        examined = features.apply(loaded, cache=reading.cache, threads=compute.threads, progress=show)
+    print_notes(examined.notes[len(loaded.notes) :])
+    return examined, origin
 
 
-def _write_copy(
-    data: str, task: Task, audit: "Audit", examined: "DataSet", reading: Reading
-) -> dict[str, Any] | None:
-    """Write the cleaned copy, if there is to be one; return its path and what happened to the rows."""
-    from noiselimit.audit.fixes import Fix, write_cleaned
+def _write_copy(task: Task, folder: Path) -> dict[str, Any] | None:
+    """Write the corrected copy, if there is to be one; return its path and what happened to the rows."""
+    from noiselimit.audit.folder import open_audit
 
     if task.write is None:
         return None
-    fix: Fix = "relabel" if task.fix == "relabel" else "drop"
-    done = write_cleaned(
-        Path(data), task.write, audit, fix, data=examined, label=reading.label, overwrite=task.overwrite
-    )
+    fix = task.fix or "drop"
+    done = open_audit(folder).apply(task.write, fix=fix, overwrite=task.overwrite)
     return {"file": str(task.write), "fix": fix, **done}
 
 
@@ -268,7 +270,6 @@ def _print_result(
     as_json: bool,
     answer: Mapping[str, Any],
     sentences: Sequence[str],
-    written: Mapping[str, str],
     cleaned: Mapping[str, Any] | None,
 ) -> None:
     for run in answer["runs"]:
@@ -276,18 +277,20 @@ def _print_result(
             name = f"{run['method']}, β {run['beta']:g}, seed {run['seed']}"
             print(f"failed: {name}: {run['failure']}.", file=sys.stderr)
     if as_json:
-        print_json({**answer, **written, "cleaned": cleaned})
+        print_json({**answer, "cleaned": cleaned})
         return
     _print_answer(answer, sentences)
     if cleaned is not None:
         done = "dropped" if cleaned["fix"] == "drop" else "relabelled"
-        print(f"Cleaned copy: {cleaned['file']} ({cleaned['rows']:,} rows, {cleaned[done]:,} {done})")
-    print(f"All labels: {written['label_issues_csv']} and .parquet; probabilities: {written['pred_probs']}")
-    print(f"Report: {written['report']}")
+        print(f"Corrected copy: {cleaned['file']} ({cleaned['rows']:,} rows, {cleaned[done]:,} {done})")
+    print(f"All labels: {answer['label_issues_csv']} and .parquet; probabilities: {answer['pred_probs']}")
+    print(f"Report: {answer['report']}")
 
 
 def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
     from rich.text import Text
+
+    from noiselimit.report.content import likelihood
 
     def short(text: str) -> str:
         return text if len(text) <= 100 else f"{text[:100]}…"
@@ -299,13 +302,13 @@ def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
             short(str(each.get("path", each["row"]))),
             short(each["given_label"]),
             short(each["suggested_label"]),
-            f"{each['label_quality']:.3f}",
+            likelihood(each["error_probability"]),
             "flagged" if mixed and each["is_label_issue"] else "",
         )
         for each in worst
     ]
     place = "image" if "path" in worst[0] else "row"
-    table = plain_table([place, "given", "suggested", "quality", ""], rows, left=3)
+    table = plain_table([place, "given", "suggested", "wrong", ""], rows, left=3)
     print_all(Text(sentences[0], style="bold"), *sentences[1:])
     print()
     print_all(Text("Review these labels first", style="bold"), table)

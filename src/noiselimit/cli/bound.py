@@ -7,7 +7,7 @@ have the names of the parameters in `noiselimit.information`, which errors menti
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -16,7 +16,13 @@ import typer
 from noiselimit.cli.options import Json, field_options, path_option, several, with_options
 from noiselimit.cli.tables import print_json
 from noiselimit.errors import InputError
-from noiselimit.fields import option, required
+from noiselimit.fields import option
+
+
+def required(help: str, **metadata: Any) -> Any:
+    """Declare a field without a default: its option is required."""
+    return field(metadata={"help": help, **metadata})
+
 
 Result = tuple[dict[str, float], str]
 """The bound and what it depends on, for --json; why the bound is vacuous, or ''."""
@@ -150,7 +156,7 @@ def _bound(context: typer.Context) -> None:
 
 
 def _command(kind: type[Any]) -> Callable[..., Any]:
-    """The number goes to stdout; if the bound is vacuous, the reason goes to stderr."""
+    """Print the number on stdout and, if the bound is vacuous, the reason on stderr."""
 
     @with_options(chosen=field_options(kind))
     def command(*, chosen: Any, as_json: Json = False) -> None:

@@ -20,7 +20,7 @@ def export(
 ) -> None:
     """Write the classifier as an ordinary state dict.
 
-    The metadata of the safetensors file say how inputs are scaled.
+    The metadata of the safetensors file describe how to scale inputs.
     """
     from noiselimit.runs.folder import export_classifier, load_run
 
@@ -35,4 +35,4 @@ def export(
     if as_json:
         print_json({"weights": str(target), "network": loaded.spec.network, **loaded.data.to_json()})
     else:
-        print(f"classifier ({loaded.spec.network}) written to {target}; its metadata say how to scale inputs")
+        print(f"classifier ({loaded.spec.network}) written to {target}; its metadata hold the input scale")

@@ -12,13 +12,16 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from noiselimit.cli.apply import apply
 from noiselimit.cli.audit import audit
 from noiselimit.cli.bound import bound
+from noiselimit.cli.decisions import decisions
 from noiselimit.cli.demo import demo
 from noiselimit.cli.errors import error_message
 from noiselimit.cli.export import export
 from noiselimit.cli.noise import noise
 from noiselimit.cli.predict import predict
+from noiselimit.cli.review import review
 from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import Notice, unknown
@@ -57,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (audit, train, show, predict, export, noise, demo):
+for command in (audit, review, apply, decisions, train, show, predict, export, noise, demo):
     app.command(cls=_Command)(command)
 app.add_typer(bound, name="bound", cls=_Commands)
 
@@ -121,7 +124,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
     """Show notices as one line and other warnings as Python does."""
     if issubclass(category, Notice):
         _report(str(message))
-    elif f"{os.sep}PIL{os.sep}" not in str(where[0]):  # damaged pictures have messages of our own
+    elif f"{os.sep}PIL{os.sep}" not in str(where[0]):  # damaged images have messages of our own
         _python_shows_warning(message, category, *where, **more)
 
 

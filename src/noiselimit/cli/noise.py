@@ -37,7 +37,7 @@ def noise(
         str | None,
         typer.Option(metavar="K", help="Instead of data: a number of classes, or their names with commas."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the run whose noise to see.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the run to preview.")] = 0,
     source: Source,
     reading: Reading,
     as_json: Json = False,
@@ -47,6 +47,7 @@ def noise(
     Prints which labels become which, the share of wrong labels, and H(y|x): the bits of a label that the
     input does not determine. Nothing is trained. The same seed in noiselimit train gives the same labels.
     """
+    from noiselimit.data.catalogue import load_data
     from noiselimit.noise import parse_noise, preview, preview_classes
     from noiselimit.noise.base import ClassNoise
 
@@ -60,7 +61,7 @@ def noise(
         place = f"{len(class_names)} classes"
         found = {text: preview_classes(class_names, each) for text, each in noises.items()}
     else:
-        data_set = source.load(data, reading)
+        data_set = load_data(data, **source.arguments(), reading=reading)
         print_notes(data_set.notes)
         place = f"{data_set.name}, seed {seed}"
         found = {text: preview(data_set.examples, each, seed) for text, each in noises.items()}

@@ -7,20 +7,17 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.cli.errors import read_config
-from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 from noiselimit.fields import option
 from noiselimit.methods import METHODS
+from noiselimit.progress import print_notes
 from noiselimit.runs.spec import RunSpec
-
-if TYPE_CHECKING:
-    from noiselimit.data.examples import DataSet
 
 
 def parse_path(text: str | Path) -> Path:
@@ -41,6 +38,11 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"{path} exists: name another file with --out, or use --overwrite.")
 
 
+DATA = (
+    "A folder of images or of idx files; a .csv, .tsv, .parquet or .npz file; or digits, mnist, cifar10, "
+    "cifar100, cifar10n or clothing1m."
+)
+"""Help text of an option or argument that names data."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress on stderr.")]
 Config = Annotated[
@@ -50,7 +52,7 @@ Config = Annotated[
         parser=parse_path,
         callback=read_config,
         is_eager=True,
-        help="TOML file with the same options; options on the command line win.",
+        help="TOML file with the same options; options on the command line override it.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
@@ -65,12 +67,16 @@ class Source:
     )
     download: bool = option(False, "Download the data set if it is missing.")
 
-    def load(self, data: str, reading: Reading, quiet: bool = False) -> "DataSet":
-        """Load the data, downloaded if that was asked for."""
-        from noiselimit.data.catalogue import load_data
-        from noiselimit.progress import download_progress
+    def arguments(self, quiet: bool = False) -> dict[str, Any]:
+        """For `load_data`, with a function that names each file that is downloaded once."""
+        named: set[str] = set()
 
-        return load_data(data, self.data_dir, self.download, download_progress(quiet), reading)
+        def progress(name: str, arrived: int) -> None:
+            if not quiet and name not in named:
+                named.add(name)
+                print_notes([f"downloading {name}"])
+
+        return {"data_dir": self.data_dir, "download": self.download, "progress": progress}
 
 
 @dataclass(frozen=True)
@@ -80,10 +86,10 @@ class Compute:
     device: str = option("auto", "auto, cpu or cuda.", metavar="NAME")
     threads: int | None = option(None, "CPU threads.", metavar="N", shown="all cores")
     threads_per_block: int = option(
-        1, "CPU threads that share a block of rows; above 1, the last digits of results vary.", metavar="N"
+        1, "CPU threads that share a block of runs; above 1, the last digits of results vary.", metavar="N"
     )
-    kernels: str = option("auto", "Own GPU kernels: auto, on, or off (use torch's).", metavar="NAME")
-    graphs: str = option("auto", "Record a GPU step once and replay it: auto, on or off.", metavar="NAME")
+    kernels: str = option("auto", "Custom GPU kernels: auto, on or off.", metavar="NAME")
+    graphs: str = option("auto", "Record a training step as a CUDA graph: auto, on or off.", metavar="NAME")
     checkpoints: str = option(
         "auto",
         "Minimum time between checkpoints; auto costs less than 2 % of the time, off writes none.",
@@ -186,7 +192,7 @@ def plan_options() -> Options:
 
 
 def _text_option(each: "Field[Any]", metavar: str) -> inspect.Parameter:
-    """An option without a default of its own: what is not typed may come from the data's defaults."""
+    """An option with the default None: a value that is not typed may come from the data's defaults."""
     default = None if each.default is MISSING else each.default
     shown = f"{default:g}" if isinstance(default, float) else str(default)
     described = {"name": each.name, "metavar": metavar, "shown": shown, **each.metadata}
@@ -195,10 +201,11 @@ def _text_option(each: "Field[Any]", metavar: str) -> inspect.Parameter:
 
 def _hyper_options() -> list[inspect.Parameter]:
     """One option per hyper-parameter of any method, those of most methods first."""
-    uses = Counter(name for method in METHODS.values() for name in method.hyper)
+    known = METHODS.working()
+    uses = Counter(name for method in known for name in method.hyper)
     found = []
     for name, _ in uses.most_common():
-        methods = [method for method in METHODS.values() if name in method.hyper]
+        methods = [method for method in known if name in method.hyper]
         help = next((method.help[name] for method in methods if name in method.help), "")
         usual = Counter(method.hyper[name] for method in methods).most_common(1)[0][0]
         others = [f"{each.name}: {each.hyper[name]:g}" for each in methods if each.hyper[name] != usual]

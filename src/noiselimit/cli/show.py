@@ -18,7 +18,7 @@ def show(
     ],
     as_json: Json = False,
 ) -> None:
-    """Print what run folders hold: one run, or several as a table."""
+    """Print one run in full, or several as a table."""
     from noiselimit.runs.folder import find_run_folders, load_run
 
     loaded = [load_run(folder) for path in runs for folder in find_run_folders(path)]

@@ -94,23 +94,23 @@ def print_choice(runs: Sequence["Run"], report: Path) -> None:
 
 def _runs_table(runs: Sequence["Run"], *, folders: bool) -> "Table":
     from noiselimit.report.content import symbol
-    from noiselimit.report.runs import describe, differing_settings, readable, validation_kind
+    from noiselimit.report.runs import readable, run_lines, validation_kind
     from noiselimit.runs.run import choose
 
-    settings = differing_settings(runs)
+    lines = run_lines(runs, choose(runs))
     hyper = list(dict.fromkeys(name for run in runs for name in run.spec.hyper))
-    names = [symbol(name) for name in hyper] + [name.replace("_", "\n") for name in settings]
+    names = [symbol(name) for name in hyper] + [name.replace("_", "\n") for name in lines[0].settings]
     accuracies = (f"{validation_kind(runs)}\nvalid.", "test at\nbest", "test at\nlast")
     others = ("wrong\nlabels\nmemorised", "gap\nROC\nAUC")  # narrow, for 80 columns
     table = plain_table(["  method", *names, "seed", "best\nepoch", *accuracies, *others], left=1)
     if folders:
         table.add_column("folder")
-    for run, chosen in zip(runs, choose(runs), strict=True):
-        metrics = run.metrics
+    for line in lines:
+        run, metrics = line.run, line.run.metrics
         cells = [
-            f"{'★' if chosen else ' '} {run.spec.method}",
+            f"{'★' if line.chosen else ' '} {run.spec.method}",
             *(readable(run.spec.hyper.get(name)) for name in hyper),
-            *(readable(describe(run)[name]) for name in settings),
+            *line.settings.values(),
             str(run.spec.seed),
             "failed" if run.failed else str(metrics["best_epoch"]),
             percent(metrics["validation_accuracy"]),
@@ -119,7 +119,7 @@ def _runs_table(runs: Sequence["Run"], *, folders: bool) -> "Table":
             percent(metrics["memorised_wrong_labels"]),
             NONE if metrics["gap_auc"] is None else f"{metrics['gap_auc']:.4f}",
         ]
-        table.add_row(*cells, *([str(run.path)] if folders else []), style="bold" if chosen else "")
+        table.add_row(*cells, *([str(run.path)] if folders else []), style="bold" if line.chosen else "")
     return table
 
 

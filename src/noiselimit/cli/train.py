@@ -11,6 +11,7 @@ import typer
 
 from noiselimit.cli.errors import note_saved
 from noiselimit.cli.options import (
+    DATA,
     Compute,
     Config,
     Json,
@@ -27,6 +28,7 @@ from noiselimit.data.reading import CACHE, Reading
 from noiselimit.errors import InputError
 from noiselimit.files import folder_lock, read_small_text, write_json
 from noiselimit.progress import embedding_progress, print_notes, training_progress
+from noiselimit.runs.spec import grid, refuse_idle
 
 if TYPE_CHECKING:
     from noiselimit.data.examples import DataSet
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 FILE = ".command.json"
 FORMAT = 1
 _NOT_SAVED = {"config", "resume", "out", "as_json", "quiet", "download"}
-"""Options that --resume does not restore: a file from somebody else must not name files to write."""
-_CODE = ("network", "predictor_network", "predictor_features", "features")
+"""Options that --resume does not restore: a file from another person must not name files to write."""
+_CODE = ("method", "noise", "transition", "network", "predictor_network", "predictor_features", "features")
 """Options whose values may be dotted paths of code to import."""
 
 
@@ -53,14 +55,15 @@ def read_resume(context: typer.Context, folder: Path | None) -> Path | None:
             f"the training in {folder} was started in {directory}: use --resume there, or type the command "
             "again."
         )
-    if any(is_dotted(value) for name in _CODE if name in saved for value in several(name, str(saved[name]))):
+    named = [value for name in _CODE if name in saved for value in several(name, str(saved[name]))]
+    if any(is_dotted(value) or is_dotted(value.partition(":")[0]) for value in named):
         raise InputError(f"the training in {folder} imports your own code: type the command again.")
     context.default_map = {**(context.default_map or {}), **saved, "out": str(folder)}
     return folder
 
 
 def _read_options(folder: Path, known: set[str]) -> tuple[dict[str, Any], str]:
-    """The saved options, and the working directory of the command."""
+    """The saved options, and the working folder of the command."""
     path = folder / FILE
     try:
         content = json.loads(read_small_text(path))
@@ -86,15 +89,7 @@ def _save_options(folder: Path, options: Mapping[str, Any]) -> None:
         write_json(folder / FILE, {"format": FORMAT, "folder": str(Path.cwd()), "options": saved})
 
 
-Data = Annotated[
-    str,
-    typer.Option(
-        "--data",
-        metavar="DATA",
-        help="digits, mnist, cifar10, cifar100, cifar10n, clothing1m; a folder of images or in idx format; "
-        "a .csv, .tsv, .parquet or .npz file.",
-    ),
-]
+Data = Annotated[str, typer.Option("--data", metavar="DATA", help=DATA)]
 Resume = Annotated[
     Path | None,
     typer.Option(
@@ -102,7 +97,7 @@ Resume = Annotated[
         parser=parse_path,
         callback=read_resume,
         is_eager=True,
-        help="The --out folder of an interrupted training: continue it with its options.",
+        help="Resume the interrupted training in this --out folder, with its options.",
     ),
 ]
 
@@ -117,6 +112,13 @@ def train(
     choices: dict[str, Any],
     out: Annotated[Path, path_option("FOLDER", "Folder for the run folders.")] = Path("runs"),
     compute: Compute,
+    logger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Also log every epoch in OUT/logs: tensorboard, wandb or csv; needs Lightning.",
+        ),
+    ] = None,
     config: Config = None,
     resume: Resume = None,
     as_json: Json = False,
@@ -128,15 +130,14 @@ def train(
     folder. Runs that exist are not trained again, and runs that fit together train as one cohort. A star
     marks the setting with the best validation accuracy.
     """
-    from noiselimit.report.html import write_report
-    from noiselimit.report.runs import make_report, summary
-    from noiselimit.runs.spec import grid, refuse_idle
+    from noiselimit.integrations.loggers import RunLogger
     from noiselimit.training import train as train_runs
 
     # Mistakes in options are reported before anything large is read.
     if config is not None and resume is not None:
         raise InputError("--resume restores all options of the training: leave out --config.")
     compute.check()
+    log = None if logger is None else RunLogger(logger, out / "logs")
     refuse_idle(grid(**choices), choices)
     data_set = _load(data, reading, source, compute, out, quiet)
     specs = grid(**{**data_set.defaults, **choices})
@@ -151,33 +152,44 @@ def train(
                     _save_options(out, context.params)
                 started = True
                 show(latest)
+                if log is not None:
+                    log(latest)
 
             runs = train_runs(specs, data_set, out=out, progress=progress, **vars(compute))
         (out / FILE).unlink(missing_ok=True)
         runs = list({run.spec.hash: run for run in runs}.values())  # some settings do not act in every method
-        write_report(out / "report.html", make_report(f"Runs on {data_set.name}", runs, data_set))
-    if as_json:
-        print_json(summary(runs))
-    else:
-        _print_result(runs, before, out)
+        _report(runs, data_set, before, out, as_json)
     return 1 if any(run.failed for run in runs) else 0
 
 
 def _load(data: str, reading: Reading, source: Source, compute: Compute, out: Path, quiet: bool) -> "DataSet":
-    """The data, with features in place of images if the user names some."""
-    from noiselimit.features.pictures import PictureFeatures
+    """The data, with images replaced by features if the user names some."""
+    from noiselimit.data.catalogue import load_data
 
-    named = "none" if reading.features == "auto" else reading.features
-    features = PictureFeatures(named, device=compute.device, side=reading.resize)
-    cache = out.resolve().parent / CACHE
+    reading, places = replace(reading, cache=out.resolve().parent / CACHE), source.arguments(quiet)
+    features = None
+    if reading.features not in ("auto", "none"):
+        from noiselimit.features.pictures import PictureFeatures
+
+        features = PictureFeatures(reading.features, device=compute.device, side=reading.resize)
+        reading = replace(reading, features_side=features.side)
     with embedding_progress(quiet) as show:
-        reading = replace(reading, features_side=features.side, cache=cache, progress=show)
-        loaded = source.load(data, reading, quiet)
+        loaded = load_data(data, **places, reading=replace(reading, progress=show))
         print_notes(loaded.notes)
-        return features.apply(loaded, cache=cache, threads=compute.threads, progress=show)
+        if features is None:
+            return loaded
+        return features.apply(loaded, cache=reading.cache, threads=compute.threads, progress=show)
 
 
-def _print_result(runs: Sequence["Run"], before: set[str], out: Path) -> None:
+def _report(runs: Sequence["Run"], data: "DataSet", before: set[str], out: Path, as_json: bool) -> None:
+    """Write the page and print the result; `before` names the run folders that existed."""
+    from noiselimit.report.html import write_report
+    from noiselimit.report.runs import make_report, summary
+
+    write_report(out / "report.html", make_report(f"Runs on {data.name}", runs, data))
+    if as_json:
+        print_json(summary(runs))
+        return
     print_runs(runs)
     found = sum(run.path is not None and run.path.name in before for run in runs)
     if found:

@@ -60,9 +60,9 @@ class LazyInputs(ABC):
         """What determines the picture, such as the bytes of its file."""
         return self.read(row).tobytes()
 
+    @abstractmethod
     def take(self, rows: Sequence[int]) -> "LazyInputs":
         """Only these rows, in this order."""
-        return _Subset(self, tuple(rows))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -72,28 +72,6 @@ class LazyInputs(ABC):
         if isinstance(rows, int | np.integer):
             return self.read(int(rows))
         return np.stack([self.read(int(row)) for row in np.arange(len(self))[rows]])
-
-
-@dataclass(frozen=True, eq=False)
-class _Subset(LazyInputs):
-    """Some rows of other lazy inputs."""
-
-    whole: LazyInputs
-    rows: tuple[int, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self.rows), *self.whole.shape[1:])
-
-    @property
-    def digest(self) -> bytes:
-        return self.whole.digest + repr(self.rows).encode()
-
-    def read(self, row: int, view: View = View()) -> npt.NDArray[np.uint8]:  # noqa: B008 - frozen
-        return self.whole.read(self.rows[row], view)
-
-    def content(self, row: int) -> bytes:
-        return self.whole.content(self.rows[row])
 
 
 Inputs = npt.NDArray[Any] | LazyInputs

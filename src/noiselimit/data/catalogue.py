@@ -27,19 +27,19 @@ from noiselimit.data.clothing1m import clothing1m, holds_clothing1m
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.image_folder import ENDINGS, has_class_folders, read_image_folder, read_new_pictures
-from noiselimit.data.memory import from_memory
+from noiselimit.data.memory import encode_gaps, from_memory
 from noiselimit.data.mnist import digits, download_mnist, holds_idx, read_idx_folder
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import PICTURES, TABLES, Reading
 from noiselimit.data.table_file import (
     frame_data_set,
-    is_table,
     read_new_list,
     read_table_file,
     read_table_inputs,
 )
-from noiselimit.data.tables import Table
+from noiselimit.data.tables import Table, is_table
 from noiselimit.errors import InputError, unknown
+from noiselimit.registry import Registry
 
 VARIABLE = "NOISELIMIT_DATA"
 ReadInputs = Callable[[Path, bool, Table | None], tuple[Inputs, dict[str, npt.NDArray[Any]]]]
@@ -88,12 +88,22 @@ FOLDER_FORMATS = (  # the first that fits; if none does, the last says what is m
     Source(read_image_folder, PICTURES, has_class_folders),
 )
 _TABLE = Source(read_table_file, TABLES | PICTURES, read_inputs=read_table_inputs)
-FILE_FORMATS = {
-    ".npz": Source(read_npz, read_inputs=lambda path, test, table: (read_npz_inputs(path, test=test), {})),
-    ".csv": _TABLE,
-    ".tsv": _TABLE,
-    ".parquet": _TABLE,
-}
+FILE_FORMATS: Registry[Source] = Registry(
+    "format",
+    "noiselimit.formats",
+    "noiselimit.data.catalogue.FILE_FORMATS",
+    {
+        ".npz": Source(
+            read_npz, read_inputs=lambda path, test, table: (read_npz_inputs(path, test, table), {})
+        ),
+        ".csv": _TABLE,
+        ".tsv": _TABLE,
+        ".parquet": _TABLE,
+    },
+    lambda value: isinstance(value, Source),
+    "a noiselimit.data.catalogue.Source",
+)
+"""By the ending of a file."""
 
 
 def load_data(
@@ -247,4 +257,5 @@ def as_data_set(value: Any) -> DataSet:
     if is_table(inputs):
         return frame_data_set(inputs, labels)
     name = "arrays" if isinstance(value, tuple) else type(value).__name__
-    return DataSet(name, make_examples(inputs, labels, source=name))
+    inputs, table = encode_gaps(inputs, name)
+    return DataSet(name, make_examples(inputs, labels, source=name), table=table)

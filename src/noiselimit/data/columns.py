@@ -4,12 +4,9 @@ Each kind is a class with `width`, `is_numeric`, `encode`, `show` and `to_json`.
 JSON, so that a run folder holds nothing that could be executed.
 """
 
-import datetime
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,20 +14,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.data.arrays import first
+from noiselimit.data.cells import (
+    MISSING,
+    as_texts,
+    kind_of,
+    to_dates,
+    to_float32,
+    to_texts,
+)
 from noiselimit.errors import InputError
 from noiselimit.features.cache import Embedding
 
-MISSING = ""
-"""How an empty cell is called in a column of names."""
-KINDS = {  # by what pandas finds in a column
-    **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "numbers"),
-    # An empty cell between True and False is one more name.
-    **dict.fromkeys(("string", "boolean", "categorical", "empty"), "names"),
-    **dict.fromkeys(("date", "datetime", "datetime64"), "dates"),
-}
-SCALARS = (str, Number, np.generic, datetime.date)
-"""What a mixed column may hold besides empty cells."""
-ISO_DATE = re.compile(r"\d{4}[-/]\d{2}[-/]\d{2}(?:[T ].*)?")
 LETTERS = (2, 4)  # lengths of the character n-grams that are hashed
 
 Features = npt.NDArray[Any]
@@ -52,8 +46,12 @@ class Column:
         """Number of features."""
         return len(self.is_numeric)
 
-    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
-        """Write the features [n, width] of the values, where there are zeros."""
+    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> int:
+        """Write the features [n, width] of the values, where there are zeros.
+
+        Returns how many cells count as missing although they are not empty.
+        """
+        return 0
 
     def show(self, features: Features) -> str:
         """The value that the features [width] of a row stand for, to be read by a person."""
@@ -82,6 +80,8 @@ class Numeric(Column):
     """None if no cell was empty."""
     words: tuple[str, ...] | None = None
     """None if a word is an error."""
+    decimal: str = "."
+    """The decimal mark in texts; the other one of point and comma stands between thousands."""
     mean: float | None = field(default=None, compare=False)
     """What an empty cell gets if there is no median; not part of the JSON."""
 
@@ -92,13 +92,15 @@ class Numeric(Column):
             _require_distinct_texts(self.words)
             if self.median is None:
                 raise ValueError("words need a median")
+        if self.decimal not in (".", ","):
+            raise ValueError("the decimal mark is a point or a comma")
 
     @property
     def is_numeric(self) -> list[bool]:
         return [True] + [False] * ((self.median is not None) + len(self.words or ()))
 
-    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
-        found = to_float32(values, source, words=self.words is not None)
+    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> int:
+        found = to_float32(values, source, decimal=self.decimal, words=self.words is not None)
         empty = ~np.isfinite(found)
         fill = self.mean if self.median is None else self.median
         row = first(empty)
@@ -109,6 +111,8 @@ class Numeric(Column):
             features[:, 1] = empty
         if self.words:
             _one_hot(*as_texts(values), self.words, features[:, 2:])
+            empty = empty & ~features[:, 2:].any(1)
+        return _count_filled(values, empty)
 
     def show(self, features: Features) -> str:
         words = [word for word, there in zip(self.words or (), features[2:], strict=True) if there]
@@ -140,7 +144,7 @@ class Categorical(Column):
     def is_numeric(self) -> list[bool]:
         return [False] * (len(self.categories) + self.hashed)
 
-    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
+    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> int:
         if kind_of(values, source) == "dates":
             raise InputError(f"{source}: column '{values.name}' holds dates; give names, as in training.")
         codes, texts = as_texts(values)
@@ -156,6 +160,7 @@ class Categorical(Column):
             known = set(self.categories)
             vectors = _hash([MISSING if text in known else text for text in texts], self.hashed)
             features[:, len(self.categories) :] = vectors[codes]
+        return 0
 
     def show(self, features: Features) -> str:
         held = [text for text, there in zip(self.categories, features, strict=False) if there]
@@ -173,6 +178,8 @@ class Date(Column):
     median: str
     hour: bool
     missing: bool
+    day_first: bool | None = None
+    """What 3/4/2021 is: 3 April if true, 4 March if false, and no date if it is None."""
 
     def __post_init__(self) -> None:
         for text in (self.earliest, self.median):
@@ -180,21 +187,24 @@ class Date(Column):
                 raise ValueError("dates have a time zone")
         if type(self.hour) is not bool or type(self.missing) is not bool:
             raise ValueError("hour and missing are true or false")
+        if self.day_first not in (None, True, False):
+            raise ValueError("day_first is true, false or null")
 
     @property
     def is_numeric(self) -> list[bool]:
         return [True] * (4 + self.hour) + [False] * self.missing
 
-    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
+    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> int:
         if values.notna().any() and kind_of(values, source) == "numbers":
             raise InputError(f"{source}: column '{values.name}' holds numbers; give dates, as in training.")
-        found = to_dates(values)
+        found = to_dates(values, self.day_first)
         empty = np.asarray(found.isna())
         found = pd.DatetimeIndex(found.fillna(pd.Timestamp(self.median)))
         days = (found - pd.Timestamp(self.earliest)) / pd.Timedelta(days=1)
         hours, flags = [found.hour] * self.hour, [empty] * self.missing
         for place, part in enumerate([found.year, found.month, found.day_of_week, *hours, days, *flags]):
             features[:, place] = np.asarray(part)
+        return _count_filled(values, empty)
 
     def show(self, features: Features) -> str:
         if self.missing and features[-1]:
@@ -227,8 +237,9 @@ class Text(Column):
     def is_numeric(self) -> list[bool]:
         return [True] * self.embedding.dimension
 
-    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> None:
+    def encode(self, values: "pd.Series[Any]", features: Features, source: str) -> int:
         features[:] = (self.embed or self._load())(to_texts(values, source))
+        return 0
 
     def _load(self) -> Callable[[list[str]], Features]:
         from noiselimit.features.texts import load_text_embedder, load_tf_idf, require_trust
@@ -240,14 +251,6 @@ class Text(Column):
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "text": asdict(self.embedding)}
-
-
-def to_texts(values: "pd.Series[Any]", source: str) -> list[str]:
-    """[n] texts, '' in empty cells."""
-    if kind_of(values, source) == "dates":
-        raise InputError(f"{source}: column '{values.name}' holds dates; give text.")
-    codes, texts = as_texts(values)
-    return [texts[code] for code in codes]
 
 
 def column_from_json(item: dict[str, Any]) -> Column:
@@ -264,6 +267,12 @@ def column_from_json(item: dict[str, Any]) -> Column:
 def _require_distinct_texts(texts: tuple[str, ...]) -> None:
     if not all(isinstance(text, str) for text in texts) or len(set(texts)) < len(texts):
         raise ValueError("categories are distinct strings")
+
+
+def _count_filled(values: "pd.Series[Any]", rows: npt.NDArray[np.bool_]) -> int:
+    """How many cells in these rows hold something."""
+    cells = values[rows]
+    return int((cells.notna() & (cells != MISSING)).sum())
 
 
 def _one_hot(
@@ -284,80 +293,3 @@ def _hash(texts: list[str], features: int) -> Features:
         analyzer="char_wb", ngram_range=LETTERS, n_features=features, dtype=np.float32
     )
     return np.asarray(hashing.transform(texts).toarray(), np.float32)
-
-
-def kind_of(values: "pd.Series[Any]", source: str, *, labels: bool = False) -> str:
-    """Whether a column holds 'numbers', 'names' or 'dates'; InputError for anything else.
-
-    Numbers mixed with texts are names. Labels are neither dates nor mixed.
-    """
-    found = pd.api.types.infer_dtype(values, skipna=True)
-    kind = KINDS.get(found)
-    if found in ("mixed", "mixed-integer") and not labels:
-        others = (value for value in values if not isinstance(value, SCALARS) and pd.isna(value) is not True)
-        other = next((type(value).__name__ for value in others), None)
-        kind, found = (None, f"mixed ({other})") if other else ("names", found)
-    if kind is None or (labels and kind == "dates"):
-        wanted = "numbers or text, not dates" if labels else "numbers, full dates or text in UTF-8"
-        problem = f"column '{values.name}' has type {found}"
-        raise InputError(f"{source}: {problem}; give {wanted}, or remove the column.")
-    return kind
-
-
-def to_float32(values: "pd.Series[Any]", source: str, *, words: bool = False) -> npt.NDArray[np.float32]:
-    """[n] numbers, NaN in empty cells and infinite if too large.
-
-    Words raise InputError, or are NaN if they are allowed.
-    """
-    kind = kind_of(values, source)
-    if kind == "dates":
-        raise InputError(f"{source}: column '{values.name}' holds dates; give numbers, as in training.")
-    if kind == "numbers" or pd.api.types.is_bool_dtype(values):
-        found = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        codes, texts = as_texts(values)
-        parsed = parse_numbers(texts)
-        row = first((np.isnan(parsed) & (np.array(texts, dtype=object) != MISSING))[codes])
-        if row is not None and not words:
-            problem = f"column '{values.name}' holds '{texts[codes[row]]}' in row {row}"
-            raise InputError(f"{source}: {problem}; give a number.")
-        found = parsed[codes]
-    with np.errstate(over="ignore"):
-        return found.astype(np.float32)
-
-
-def parse_numbers(texts: list[str]) -> npt.NDArray[np.float64]:
-    """The numbers that the texts spell, NaN if none."""
-    return np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), np.float64)
-
-
-def to_dates(values: "pd.Series[Any]") -> pd.DatetimeIndex:
-    """[n] times in UTC, NaT for anything that is no date in the ISO format."""
-    if isinstance(values.dtype, pd.DatetimeTZDtype) or values.dtype.kind == "M":
-        return pd.DatetimeIndex(pd.to_datetime(values, utc=True))
-    codes, texts = as_texts(values)
-    return parse_dates(texts)[codes]
-
-
-def parse_dates(texts: list[str]) -> pd.DatetimeIndex:
-    """The dates that the texts spell, NaT if none."""
-    spelled = [text if ISO_DATE.fullmatch(text) else None for text in texts]
-    return pd.DatetimeIndex(
-        pd.to_datetime(pd.Series(spelled, dtype=object), format="ISO8601", errors="coerce", utc=True)
-    )
-
-
-def as_texts(values: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
-    """(codes [n], the sorted distinct texts that they number); an empty cell is the text ''."""
-    codes, distinct = pd.factorize(values)
-    texts = [*map(_text, distinct), MISSING]  # an empty cell has the code −1, which picks the last
-    found = sorted({texts[code] for code in np.unique(codes)})
-    place = {text: number for number, text in enumerate(found)}
-    return np.array([place.get(text, -1) for text in texts], np.int64)[codes], found
-
-
-def _text(value: Any) -> str:
-    """1.0 is '1', because an empty cell turns a column of whole numbers into floats."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)

@@ -261,7 +261,7 @@ def fill_labels(labels: Any, source: str) -> tuple[npt.NDArray[Any], Flags]:
     """
     found = label_array(labels, source)
     missing = is_missing(found)
-    if missing.all():
+    if missing.all() and len(missing):  # what has no rows at all is refused later
         raise InputError(f"{source}: all labels are missing; label examples of at least two classes.")
     if missing.any():
         found = found.copy()

@@ -1,5 +1,6 @@
 """Picture files: class folders and lists to train on, and unlabelled pictures to predict for."""
 
+import mimetypes
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from noiselimit.data.pictures import MARGIN, Cut, PictureCheck, PictureFiles, ch
 from noiselimit.data.reading import PICTURES, Reading
 from noiselimit.errors import InputError
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff")
+ENDINGS = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff")
 TRAIN = "train"
 TEST_NAMES = ("test", "val", "validation")
 """The first of these that is there is the test part, the next one the validation part."""
@@ -51,6 +52,7 @@ def read_image_folder(folder: Path, reading: Reading) -> DataSet:
     """
     class_names, listed = _list_parts(folder)
     read, resize, notes = read_pictures(folder, folder, [paths for paths, _ in listed.values()], reading)
+    notes += _unread_notes(folder)
     examples: dict[str, Examples] = {}
     for (name, (paths, labels)), (inputs, rows) in zip(listed.items(), read, strict=True):
         examples[name] = make_examples(
@@ -122,7 +124,8 @@ def read_new_pictures(
     part = _measure(folder, paths, check)
     cut, notes = _cut_like(place, shape, resize or reading.resize, part)
     inputs, rows = _load(PictureFiles(folder, part.paths, cut), _too_large(len(part.paths), cut), check)
-    return inputs, [part.paths[row] for row in rows], (*check.notes(len(paths)), *notes)
+    unread = _unread_notes(place) if place.is_dir() else ()
+    return inputs, [part.paths[row] for row in rows], (*check.notes(len(paths)), *notes, *unread)
 
 
 # Listing
@@ -197,12 +200,26 @@ def _sorted_pictures(folder: Path, below: Path) -> list[str]:
 
 
 def _pictures(folder: Path) -> Iterator[str]:
-    """Picture files in the folder and below it, in no order; hidden ones do not count."""
+    """Picture files in the folder and below it, in no order."""
+    return (path for path in _files(folder) if path.lower().endswith(ENDINGS))
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Files in the folder and below it, without hidden ones."""
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if not name.startswith(".") and name.lower().endswith(ENDINGS):
-                yield os.path.join(place, name)
+        yield from (os.path.join(place, name) for name in files if not name.startswith("."))
+
+
+def _unread_notes(folder: Path) -> tuple[str, ...]:
+    """A note on pictures of formats that are not read, such as those of many telephones."""
+    others = (path for path in _files(folder) if not path.lower().endswith(ENDINGS))
+    unread = [path for path in others if (mimetypes.guess_type(path)[0] or "").startswith("image/")]
+    if not unread:
+        return ()
+    formats = ", ".join(sorted({Path(path).suffix.lower() for path in unread}))
+    left_out = f"left out {len(unread)} images of other formats ({formats})"
+    return (f"{folder}: {left_out}; convert them to JPEG or PNG.",)
 
 
 # Measuring and decoding
@@ -239,7 +256,8 @@ def _choose_cut(source: Path, parts: Sequence[_Part], resize: int | None) -> Cut
         if row is not None:
             one = f"{parts[0].paths[0]} has {width} × {height} pixels"
             other = f"{part.paths[row]} has {' × '.join(map(str, part.sizes[row]))}"
-            raise InputError(f"{source}: {one} but {other}; resize all of them, as with --resize 64.")
+            features = ", or use --features efficientnet-lite0" if channels == 3 else ""
+            raise InputError(f"{source}: {one} but {other}; resize all, as with --resize 64{features}.")
     return Cut(height, width, None, channels)
 
 

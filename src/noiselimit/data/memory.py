@@ -3,15 +3,18 @@
 Types of other libraries are recognised by the module that defines them, so that none of these is imported.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from PIL.Image import Image
 
-from noiselimit.data.arrays import as_array
+from noiselimit.data.arrays import LazyInputs, as_array
+from noiselimit.data.columns import Numeric
 from noiselimit.data.pictures import is_picture_list, stack_equal
+from noiselimit.data.tables import Table, numbered
 from noiselimit.errors import InputError
 
 LARGEST_DENSE = 4 * 2**30
@@ -37,7 +40,13 @@ def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures:
         inputs = _rows_of(inputs) if "IterableDataset" in kinds else inputs.dataset
     if _is_from("datasets", inputs, "features"):
         inputs, own = _split_columns(inputs)
+        if own is None and labels is None:
+            raise InputError(
+                "the Dataset has no column 'label' or 'labels'; rename yours with rename_column."
+            )
         labels = own if labels is None else labels
+    elif _is_from("datasets", inputs, "keys"):
+        raise InputError(f"the data have the parts {', '.join(inputs)}; give one, such as data['train'].")
     elif labels is None and _is_dataset(inputs):
         inputs, labels = _collect(inputs)
     inputs, labels = _to_pandas(inputs), _to_pandas(labels)
@@ -49,6 +58,38 @@ def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures:
     elif _is_from("scipy", inputs, "toarray"):
         inputs = _to_dense(inputs)
     return _texts_as_frame(inputs), labels
+
+
+def encode_gaps(inputs: Any, source: str) -> tuple[Any, Table | None]:
+    """A matrix with missing numbers as features, and the table that encodes new rows in the same way.
+
+    The columns are called '0', '1', …. Inputs of other kinds come back as they are, with None.
+    """
+    matrix = _with_gaps(inputs, source)
+    if matrix is None or np.isinf(matrix).any():
+        return inputs, None
+    frame = numbered(matrix)
+    columns = []
+    for name, values in frame.items():
+        present = values[values.notna()]
+        median = float(present.median()) if len(present) else 0.0
+        columns.append(Numeric(str(name), None if len(present) == len(values) else median))
+    table = Table(tuple(columns))
+    return table.encode(frame, source), table
+
+
+def fill_gaps(inputs: Any, means: Sequence[float]) -> Any:
+    """A matrix with the means [features] in place of missing numbers; inputs of other kinds as they are."""
+    matrix = _with_gaps(inputs, "inputs")
+    if matrix is None or matrix.shape[1] != len(means):
+        return inputs
+    return np.where(np.isnan(matrix), np.asarray(means, matrix.dtype), matrix)
+
+
+def _with_gaps(inputs: Any, source: str) -> npt.NDArray[Any] | None:
+    """The inputs if they are a matrix of numbers of which some are missing, else None."""
+    array = np.empty(0) if isinstance(inputs, LazyInputs) else as_array(inputs, source, "inputs")
+    return array if array.ndim == 2 and array.dtype.kind == "f" and np.isnan(array).any() else None
 
 
 def _texts_as_frame(value: Any) -> Any:
@@ -72,6 +113,7 @@ def _is_from(package: str, value: Any, attribute: str) -> bool:
 
 
 def _to_pandas(value: Any) -> Any:
+    value = value.collect() if _is_from("polars", value, "collect") else value
     return value.to_pandas() if _is_from("polars", value, "to_pandas") else value
 
 
@@ -123,8 +165,8 @@ def _collect(pairs: Any) -> tuple[list[Any], list[Any]]:
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise InputError(f"{source}: item {row} is not a pair; return (input, label) from the Dataset.")
         value, label = item
-        is_picture = isinstance(value, Image)
-        inputs.append(value if is_picture else as_array(value, source, f"the input of item {row}"))
+        is_array = not isinstance(value, Image | str)
+        inputs.append(as_array(value, source, f"the input of item {row}") if is_array else value)
         labels.append(label)
     if not inputs:
         raise InputError(f"{source}: the Dataset is empty; give at least one example of each class.")

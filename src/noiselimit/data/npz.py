@@ -15,7 +15,9 @@ from numpy.lib.npyio import NpzFile
 
 from noiselimit.data.arrays import canonical_inputs
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.data.memory import encode_gaps
 from noiselimit.data.reading import Reading, readable, reason_of, require_modest
+from noiselimit.data.tables import Table
 from noiselimit.errors import InputError
 
 INPUTS = ("inputs", "X")
@@ -31,8 +33,9 @@ def read_npz(path: Path, reading: Reading = Reading()) -> DataSet:  # noqa: B008
     with _open(path) as archive:
         names = _find(archive, path, "class_names")
         sets = [name for name in archive.files if name.startswith(LABEL_SET) and name != LABEL_SET]
+        inputs, table = encode_gaps(_require(archive, path, *INPUTS), str(path))
         examples = make_examples(
-            _require(archive, path, *INPUTS),
+            inputs,
             _require(archive, path, *LABELS),
             class_names=None if names is None else names.ravel().tolist(),
             clean_labels=_find(archive, path, "clean_labels"),
@@ -42,22 +45,24 @@ def read_npz(path: Path, reading: Reading = Reading()) -> DataSet:  # noqa: B008
             keep_unlabelled=reading.keep_unlabelled,
         )
         if not set(archive.files) & {*TEST_INPUTS, *TEST_LABELS}:
-            return DataSet(path.stem, examples)
+            return DataSet(path.stem, examples, table=table)
+        inputs = _require(archive, path, *TEST_INPUTS)
         test = make_examples(
-            _require(archive, path, *TEST_INPUTS),
+            inputs if table is None else table.encode_new(inputs, str(path)),
             _require(archive, path, *TEST_LABELS),
             class_names=examples.class_names,
             clean_labels=_find(archive, path, "test_clean_labels"),
             source=f"{path} (test part)",
             may_lack_classes=True,
         )
-        return DataSet(path.stem, examples, test)
+        return DataSet(path.stem, examples, test, table)
 
 
-def read_npz_inputs(path: Path, *, test: bool = False) -> npt.NDArray[Any]:
+def read_npz_inputs(path: Path, test: bool = False, table: Table | None = None) -> npt.NDArray[Any]:
     """Only the inputs, or those of the test part, in canonical form: what a prediction needs."""
     with _open(path) as archive:
-        return canonical_inputs(_require(archive, path, *(TEST_INPUTS if test else INPUTS)), str(path))
+        inputs = _require(archive, path, *(TEST_INPUTS if test else INPUTS))
+    return canonical_inputs(inputs if table is None else table.encode_new(inputs, str(path)), str(path))
 
 
 def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:

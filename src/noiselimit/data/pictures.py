@@ -84,6 +84,15 @@ def read_picture(path: str | Path, cut: Cut, view: View = View()) -> Picture:  #
     return np.ascontiguousarray(pixels[np.newaxis] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
 
 
+def read_whole(path: str | Path, side: int) -> Image.Image:
+    """The whole first frame in colours, scaled down to at most `side` pixels in height and width."""
+    with _opened(path) as image:
+        image.draft(None, (side, side))
+        plain = _plain(image, "RGB")
+        plain.thumbnail((side, side))
+        return plain
+
+
 def is_picture_list(value: Any) -> bool:
     """Whether it is a list of PIL pictures."""
     return isinstance(value, list) and bool(value) and all(isinstance(each, Image.Image) for each in value)

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,31 +12,31 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
 from noiselimit.data.arrays import Labels, LazyInputs, first
-from noiselimit.data.columns import MISSING, Categorical, Text, as_texts, kind_of, to_float32
+from noiselimit.data.cells import MISSING, as_texts, kind_of, to_float32
+from noiselimit.data.columns import Categorical, Numeric, Text
 from noiselimit.data.examples import DataSet, fill_labels, make_examples, take_examples, without_labels
+from noiselimit.data.fitting import fit_table
 from noiselimit.data.image_folder import ENDINGS, read_pictures
 from noiselimit.data.leakage import by_option, column_notes
 from noiselimit.data.pictures import Cut, PictureFiles
 from noiselimit.data.reading import TABLES, Reading, readable, require_modest
-from noiselimit.data.tables import Table, all_of, fit_table, require_distinct_names
+from noiselimit.data.tables import Table, all_of, require_distinct_names
 from noiselimit.errors import InputError, unknown
 from noiselimit.features.texts import TextFeatures
 
 FIRST_CELLS, MOST_NAMED = 100, 5  # cells that tell whether a column holds paths; missing pictures named
 MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
+ABSENT = ("na", "n/a", "#n/a", "<na>", "nan", "null", "none")  # how programs write that a cell is empty
+HOUR = 3.6e9  # in microseconds
 HEADER_BYTES = 2**16  # where the separator is looked for
 QUOTED = re.compile(rb'"[^"]*"')
-REMEDY = "give Parquet, or UTF-8 text with the same number of cells in every line"
+REMEDY = "give Parquet, or UTF-8 text (in Excel: CSV UTF-8) with the same number of cells in every line"
 NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for row numbers without a name
-
-
-def is_table(value: Any) -> bool:
-    """Whether it is a DataFrame with named columns; one with numbered columns is treated as an array."""
-    return isinstance(value, pd.DataFrame) and all(isinstance(name, str) for name in value.columns)
 
 
 def frame_data_set(
@@ -84,9 +85,11 @@ def frame_data_set(
         source=source,
     )
     examples = without_labels(examples, missing)
+    notes = _class_notes(names, source)
     if table is None:
-        return DataSet(name, examples)
-    return DataSet(name, replace(examples, kept=table.kept(inputs)), table=table, notes=table.notes)
+        return DataSet(name, examples, notes=notes)
+    examples = replace(examples, kept=table.kept(inputs))
+    return DataSet(name, examples, table=table, notes=(*table.notes, *notes))
 
 
 def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
@@ -105,6 +108,20 @@ def class_numbers(labels: "pd.Series[Any]", source: str) -> tuple[tuple[str, ...
         counts = f"{len(texts)} different values in {len(codes)} rows"
         raise InputError(f"{source}: column '{labels.name}' has {counts}; name one that holds classes.")
     return tuple(texts), codes
+
+
+def _class_notes(names: Sequence[str], source: str) -> tuple[str, ...]:
+    absent = [name for name in names if name.lower() in ABSENT]
+    times = Counter(name.lower() for name in names)
+    alike = [name for name in names if times[name.lower()] > 1]
+    return tuple(
+        f"{source}: taken as classes: {', '.join(map(repr, found[:MOST_NAMED]))}; {remedy}."
+        for found, remedy in (
+            (absent, "leave the cell empty where a label is missing"),
+            (alike, "spell those alike that are one class"),
+        )
+        if found
+    )
 
 
 def _label_texts(labels: "pd.Series[Any]", source: str) -> tuple[Labels, list[str]]:
@@ -198,10 +215,12 @@ def _read_listed(
     """The pictures whose paths are in the only column of the frame."""
     paths = _listed_paths(path, frame.iloc[:, 0], reading)
     unread = PictureFiles(path.parent, paths, Cut(1, 1))  # labels are checked before pictures are read
-    examples = replace(frame_data_set(frame, labels, pictures=unread, **how).examples, names=paths)
+    data = frame_data_set(frame, labels, pictures=unread, **how)
     ((inputs, rows),), resize, notes = read_pictures(path, path.parent, [paths], reading)
-    examples = replace(take_examples(examples, rows), inputs=inputs)
-    return DataSet(path.stem, examples, notes=notes, resize=resize)
+    examples = take_examples(replace(data.examples, names=paths), rows)
+    return replace(
+        data, examples=replace(examples, inputs=inputs), notes=(*data.notes, *notes), resize=resize
+    )
 
 
 def _listed_paths(path: Path, cells: "pd.Series[Any]", reading: Reading) -> list[str]:
@@ -239,11 +258,15 @@ def read_table_inputs(
         raise InputError(f"{path}: the run was not trained on a table; give inputs as in training.")
     if test:
         raise InputError(f"{path}: a table has no test part; leave out --test.")
-    names = [column.name for column in table.columns if isinstance(column, Categorical | Text)]
+    names = [
+        column.name
+        for column in table.columns
+        if isinstance(column, Categorical | Text) or (isinstance(column, Numeric) and column.decimal == ",")
+    ]
     frame = _read_frame(path, names)
     if not len(frame):
         raise InputError(f"{path}: there are no rows; add some to predict for.")
-    return table.encode(frame, str(path)), table.kept(frame)
+    return table.encode_new(frame, str(path)), table.kept(frame)
 
 
 def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
@@ -252,9 +275,12 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         is_parquet = path.suffix.lower() == ".parquet"
         content = _with_index(read_parquet(path)) if is_parquet else _read_csv(path, text_columns)
         counts = list(range(content.num_rows))
-        if content.column_names[:1] == [""] and content.column(0).to_pylist() == counts:
-            content = content.drop_columns([""])  # the index of pandas
+        for place in reversed([place for place, name in enumerate(content.column_names) if not name]):
+            column = content.column(place)  # the index of pandas, or an empty column of a spreadsheet
+            if column.null_count == len(column) or (place == 0 and column.to_pylist() == counts):
+                content = content.remove_column(place)
         require_distinct_names(content.column_names, str(path))
+        content = _with_hours(content)
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
         # there are not two copies of everything at a time.
         frame: pd.DataFrame = content.to_pandas(
@@ -282,8 +308,17 @@ def _with_index(content: pyarrow.Table) -> pyarrow.Table:
     return content.drop_columns([name for name in content.column_names if NAMELESS_INDEX.fullmatch(name)])
 
 
+def _with_hours(content: pyarrow.Table) -> pyarrow.Table:
+    """With times of day as hours since midnight."""
+    for place, field in enumerate(content.schema):
+        if pyarrow.types.is_time(field.type):
+            microseconds = content.column(place).cast(pyarrow.time64("us")).cast(pyarrow.int64())
+            content = content.set_column(place, field.name, pyarrow.compute.divide(microseconds, HOUR))
+    return content
+
+
 def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
-    return pyarrow.csv.read_csv(
+    content = pyarrow.csv.read_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(use_threads=False),  # with threads, errors lack the row
         parse_options=pyarrow.csv.ParseOptions(delimiter=separator(path), newlines_in_values=True),
@@ -293,13 +328,17 @@ def _read_csv(path: Path, text_columns: Sequence[str]) -> pyarrow.Table:
             false_values=[],
         ),
     )
+    for column in content.schema:
+        if pyarrow.types.is_binary(column.type):
+            raise ValueError(f"column '{column.name}' is not UTF-8")
+    return content
 
 
 def separator(path: Path) -> str:
-    """The one of comma, semicolon and tab that occurs most often between the column names."""
+    """The one of comma, semicolon, tab and bar that occurs most often between the column names."""
     if path.suffix.lower() == ".tsv":
         return "\t"
     with path.open("rb") as file:
         header = file.read(HEADER_BYTES).lstrip(b"\r\n").splitlines()[:1]
     unquoted = QUOTED.sub(b"", header[0]) if header else b""
-    return max(",;\t", key=lambda mark: unquoted.count(mark.encode()))
+    return max(",;\t|", key=lambda mark: unquoted.count(mark.encode()))

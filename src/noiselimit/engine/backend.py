@@ -13,6 +13,7 @@ import torch
 from noiselimit.errors import InputError, Notice, unknown
 from noiselimit.machine import MOST_THREADS, available_cores
 
+CPU = torch.device("cpu")
 CHOICES = ("auto", "on", "off")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 EAGER_STEPS = 2
@@ -21,8 +22,12 @@ EAGER_STEPS = 2
 
 @dataclass(frozen=True)
 class Backend:
-    """What training uses besides torch's own kernels."""
+    """Where and how a cohort trains."""
 
+    device: torch.device = CPU
+    threads: int = 1
+    threads_per_block: int = 1
+    """On a CPU there are `threads // threads_per_block` blocks."""
     kernels: bool = False  # triton kernels that serve several layers and all rows with one launch
     graphs: bool = False  # CUDA graphs: the launches of a step are recorded once and replayed
 
@@ -53,7 +58,7 @@ def find_backend(kernels: str, graphs: str, device: torch.device) -> Backend:
     triton = find_spec("triton") is not None
     if kernels == "on" and not triton:
         raise InputError("kernels is 'on', but triton is not installed: pip install triton.")
-    return Backend(kernels=on_gpu and triton and kernels != "off", graphs=on_gpu and graphs != "off")
+    return Backend(device, kernels=on_gpu and triton and kernels != "off", graphs=on_gpu and graphs != "off")
 
 
 def check_threads(threads: int | None, per_block: int) -> int:

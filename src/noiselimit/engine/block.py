@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -20,6 +19,7 @@ from noiselimit.engine.metrics import (
     recount_hits,
     score_examples,
 )
+from noiselimit.engine.optimisers import Rates
 from noiselimit.engine.results import (
     OnEpoch,
     Record,
@@ -48,7 +48,6 @@ class Block:
         rows: Sequence[Row],
         data: DataSet,
         inputs: DeviceInputs,
-        device: torch.device,
         backend: Backend,
         *,
         cohort: int,
@@ -62,13 +61,13 @@ class Block:
         self.rows = sorted(
             rows, key=lambda row: (not get_method(row.spec.method).needs_predictor, row.spec.method)
         )
-        self.device = device
         self.backend = backend
+        self.device = device = backend.device
         self.classes = classes = data.examples.classes
         self.stop: Callable[[], bool] = lambda: False
         self.epochs_done = self.steps_done = 0
-        self.data = block_data(self.rows, data, inputs, device, kernels=backend.kernels, cohort=cohort)
-        self.networks = build_networks(self.rows, data.examples.input_shape, classes, device, backend)
+        self.data = block_data(self.rows, data, inputs, backend, cohort)
+        self.networks = build_networks(self.rows, data.examples.input_shape, classes, backend)
         predictors = self.networks.predictors
         self.callback = callback and callback(self.specs, self.data, predictors, classes, device)
         for i, row in enumerate(self.rows):
@@ -97,8 +96,8 @@ class Block:
     def _prepare_steps(self, *, first: bool) -> None:
         """Allocate what depends on the number of rows."""
         self.groups = method_rows(self.rows, self.device)
-        self.epoch = Epoch.empty(self.specs, self.data.train, self.device, self.steps_done)
-        self.rates = self.networks.rates(self.epoch.rates)
+        self.epoch = Epoch(self.specs, self.data.train, self.device, self.steps_done)
+        self.rates = [Rates.zeros(len(stack), self.epoch.step) for stack in self.networks.stacks]
         in_memory = isinstance(self.data.train.inputs, Tensor)
         # If memory is short, the first recording must fail, so that fewer rows train at once.
         self.step = GraphedStep(self._step, record=self.backend.graphs and in_memory, must_fit=first)
@@ -111,32 +110,33 @@ class Block:
         If `stop` returns True, this raises `Stopped`. `save` is called after each epoch, when all results
         were yielded, so that every row is either in a result or in a checkpoint.
         """
-        epoch, seconds = self.epochs_done, math.inf
+        seconds = math.inf
         while left := self._unfinished():
             if stop():
                 raise Stopped
             self.stop = stop if seconds > SHORT_EPOCH else lambda: False
-            epoch, started = epoch + 1, time.perf_counter()
+            epoch, started = self.epochs_done + 1, time.perf_counter()
             self._train_epoch(epoch)
             self._evaluate_epoch(epoch, on_epoch)
-            seconds = time.perf_counter() - started
+            self.epochs_done, seconds = epoch, time.perf_counter() - started
             yield from self._results([i for i in left if self.rows[i].ends_after(epoch)])
             left = self._unfinished()
-            if 0 < len(left) < len(self.rows) and self._removal_pays(epoch, seconds):
+            if 0 < len(left) < len(self.rows) and self._removal_pays(seconds):
                 self._select(left)
             if left and save is not None:
-                save(partial(self._states, epoch), partial(self._state_bytes, epoch), stop())
+                save(self._states, self._state_bytes, stop())
 
     def _unfinished(self) -> list[int]:
         return [i for i, row in enumerate(self.rows) if not row.finished]
 
     def _train_epoch(self, epoch: int) -> None:
         """One pass over the training examples, in each row's own order. No step waits for the device."""
-        self.epoch.begin(epoch, self.specs, self.data.train)
+        self.epoch.begin(epoch)
         if self.callback is not None:
             self.callback.on_epoch_start(epoch, self.specs)
-        for own, rates in zip(self.rates, self.networks.rates(self.epoch.rates), strict=True):
-            own.copy_(rates)
+        rates = [(learning_rate(spec, epoch), spec.weight_decay, spec.momentum) for spec in self.specs]
+        for own, rows in zip(self.rates, self.networks.rows(), strict=True):
+            own.fill([rates[row] for row in rows])
         bounds = batch_bounds(len(self.data.train), self.specs[0].batch_size)
         if isinstance(self.data.train.inputs, Tensor):
             for start, end in bounds:
@@ -153,7 +153,7 @@ class Block:
         self._learn(self.data.batch(self.data.train, positions, views))
 
     def _learn(self, batch: InputBatch) -> None:
-        step = self.epoch.rates.step
+        step = self.epoch.step
         logits, features, predicted = self.networks.train(batch.inputs)
         losses = compute_losses(self.groups, batch, logits, features, predicted, step)
         self.networks.update(losses, self.rates)
@@ -167,7 +167,7 @@ class Block:
     def _evaluate_epoch(self, epoch: int, on_epoch: OnEpoch) -> None:
         """Evaluate, extend the histories and save the best weights."""
         totals = self.epoch.totals
-        if self.networks.uses_dropout:
+        if self.networks.stacks[0].uses_dropout:
             totals = recount_hits(totals, self.networks, self.data, self._check_stop)
         show = self.callback is not None and self.callback.needs_validation(epoch, self.specs)
         validated, tested = self._validate(show=show), None
@@ -179,7 +179,7 @@ class Block:
         loss, correct = totals.loss.tolist(), totals.correct.tolist()
         examples = len(self.data.train)
         memorised = memorisation(totals, self.rows, self.classes, examples)
-        self.steps_done = int(self.epoch.rates.step)
+        self.steps_done = int(self.epoch.step)
         for i in self._unfinished():
             row = self.rows[i]
             if first_bad[i] >= 0 or not finite[i] or not math.isfinite(validation_loss[i]):
@@ -204,14 +204,12 @@ class Block:
 
     def _validate(self, *, show: bool) -> tuple[Tensor, Tensor]:
         """Accuracy and loss on the selection part; `show`: the callback gets the validation part."""
-        data = self.data
-        if show and not data.selects_by_validation:
-            show = False
-            if len(data.validation):
+        data, on_batch = self.data, self._show if show else self._check_stop
+        if data.selection.inputs is not data.validation.inputs:  # other examples select the epoch
+            if show and len(data.validation):
                 accuracy_and_loss(self.networks, data, data.validation, self._show)
-        return accuracy_and_loss(
-            self.networks, data, data.selection, self._show if show else self._check_stop
-        )
+            on_batch = self._check_stop
+        return accuracy_and_loss(self.networks, data, data.selection, on_batch)
 
     def _check_stop(self, *_: object) -> None:
         if self.stop():
@@ -257,9 +255,9 @@ class Block:
                 transition=row.transition,
             )
 
-    def _removal_pays(self, epoch: int, seconds: float) -> bool:
+    def _removal_pays(self, seconds: float) -> bool:
         """Whether removing finished rows saves more time than recording the step again takes."""
-        ahead = [row.spec.epochs - epoch for row in self.rows if not row.finished]
+        ahead = [row.spec.epochs - self.epochs_done for row in self.rows if not row.finished]
         finished = len(self.rows) - len(ahead)
         return seconds * max(ahead) * finished / len(self.rows) >= self.step.seconds
 
@@ -273,8 +271,8 @@ class Block:
             self.callback = self.callback.select(rows)
         self._prepare_steps(first=False)
 
-    def _states(self, epoch: int) -> States:
-        """The states of the unfinished rows at the end of this epoch.
+    def _states(self) -> States:
+        """The states of the unfinished rows at the end of an epoch.
 
         On a GPU, stacked tensors are copied as a whole, because few large copies are fast. On a CPU nothing
         is copied, so the states are valid until the next step.
@@ -290,9 +288,9 @@ class Block:
                 for network, stack, own in self.networks.places(i)
                 for name, stacked in stacks[stack].items()
             }
-            tensors |= {name: tensor.cpu() for name, tensor in self._unstacked(i, epoch)}
+            tensors |= {name: tensor.cpu() for name, tensor in self._unstacked(i)}
             state = RowState(
-                epoch=epoch,
+                epoch=self.epochs_done,
                 step=self.steps_done,
                 history=tuple(row.history),
                 channels_last=any(stack.packing.channels_last for stack in self.networks.stacks),
@@ -301,17 +299,17 @@ class Block:
             states.append((row.spec, state))
         return states
 
-    def _state_bytes(self, epoch: int) -> int:
+    def _state_bytes(self) -> int:
         """The size of what `_states` returns."""
         stacked = [tensor for stack in self.networks.stacks for tensor in stack.state().values()]
-        others = [tensor for i in range(len(self.rows)) for _, tensor in self._unstacked(i, epoch)]
+        others = [tensor for i in range(len(self.rows)) for _, tensor in self._unstacked(i)]
         return sum(tensor.numel() * tensor.element_size() for tensor in (*stacked, *others))
 
-    def _unstacked(self, i: int, epoch: int) -> Iterator[tuple[str, Tensor]]:
+    def _unstacked(self, i: int) -> Iterator[tuple[str, Tensor]]:
         """The live tensors of a row outside of the networks."""
         row = self.rows[i]
         if self.callback is not None:
-            for name, tensor in self.callback.state(i, row.spec, epoch).items():
+            for name, tensor in self.callback.state(i, row.spec, self.epochs_done).items():
                 yield f"watched.{name}", tensor  # a name in the file format
         if row.transition is not None:
             yield "transition", row.transition
@@ -319,21 +317,20 @@ class Block:
     @torch.no_grad()
     def _restore(self, states: Sequence[RowState]) -> None:
         """Copy the states of all rows, at the end of one epoch, into the tensors of this new block."""
-        epoch = states[0].epoch
-        steps = epoch * len(batch_bounds(len(self.data.train), self.specs[0].batch_size))
+        self.epochs_done = epoch = states[0].epoch
+        self.steps_done = epoch * len(batch_bounds(len(self.data.train), self.specs[0].batch_size))
         for i, (row, state) in enumerate(zip(self.rows, states, strict=True)):
-            if (state.epoch, state.step) != (epoch, steps):
+            if (state.epoch, state.step) != (epoch, self.steps_done):
                 raise _does_not_fit(row.spec)
             for network, stack, own in self.networks.places(i):
                 networks = self.networks.stacks[stack]
                 for name, stacked in networks.state().items():
                     saved = _saved(row.spec, state, f"{network}.{name}", stacked[own])
                     stacked[own].copy_(networks.from_saved(name, saved, state.channels_last))
-            for name, tensor in self._unstacked(i, epoch):
+            for name, tensor in self._unstacked(i):
                 tensor.copy_(_saved(row.spec, state, name, tensor))
             for record in state.history:
                 row.add(record)
-        self.epochs_done, self.steps_done = epoch, steps
 
     def compile_kernels(self, workers: int) -> None:
         """Compile the kernels of a step and of evaluations, without launching them; then drop the block."""
@@ -341,7 +338,7 @@ class Block:
 
         rows, data = range(len(self.rows)), self.data
         with only_compiling(workers):
-            self.epoch.begin(1, self.specs, data.train)
+            self.epoch.begin(1)
             self._step(batch_bounds(len(data.train), self.specs[0].batch_size)[0][1])
             self._validate(show=self.callback is not None)
             self.networks.probabilities(next(data.batches(data.train)).inputs, rows, best=True)

@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 
 from noiselimit.data.arrays import PADDING, LazyInputs, View
 from noiselimit.data.examples import DataSet, Examples
-from noiselimit.engine.backend import PRECISIONS
+from noiselimit.engine.backend import PRECISIONS, Backend
 from noiselimit.engine.preparation import truest_labels
 from noiselimit.engine.results import Row
 from noiselimit.engine.stream import PictureStream, Request
@@ -26,9 +26,6 @@ from noiselimit.randomness import words_at
 EVALUATION_BATCH = 1000
 EVALUATION_VALUES = 2**23  # in the inputs of a batch: fewer large pictures
 EVALUATED_ON_GPU = 2**14  # examples of all rows at a time, enough to fill a GPU
-
-Bounds = Sequence[tuple[int, int]]
-"""(start, stop) of every batch."""
 
 DeviceInputs = Mapping[str, Tensor | PictureStream]
 """The inputs of a data set's parts: 'examples' and, if they exist, 'validation' and 'test'."""
@@ -143,11 +140,6 @@ class BlockData:
     dtype: torch.dtype  # the type in which it makes them; torch's operations make float32
     cohort: int  # rows of the whole cohort, from which the size of evaluation batches follows
 
-    @property
-    def selects_by_validation(self) -> bool:
-        """Whether the validation examples select the epoch, with given or clean labels."""
-        return self.selection.inputs is self.validation.inputs
-
     def of_rows(self, rows: Sequence[int]) -> "BlockData":
         """The data of these rows."""
         return replace(
@@ -174,9 +166,9 @@ class BlockData:
         return _batch(part, self._standardised(inputs if views is None else cut(inputs, views)), positions)
 
     def streamed(
-        self, part: Part, order: Tensor, bounds: Bounds, views: Views | None = None
+        self, part: Part, order: Tensor, bounds: Sequence[tuple[int, int]], views: Views | None = None
     ) -> Iterator[InputBatch]:
-        """The batches of a streamed part in the order [K, m].
+        """The batches (start, stop) of a streamed part in the order [K, m].
 
         One decoded batch serves all rows: rows of streamed data share seed, split and order.
         """
@@ -240,16 +232,14 @@ def block_data(
     rows: Sequence[Row],
     data: DataSet,
     inputs: DeviceInputs,
-    device: torch.device,
-    *,
-    kernels: bool = False,
+    backend: Backend,
     cohort: int = 1,
 ) -> BlockData:
     """Stack indices, labels, weights and statistics of these rows, which are some of a cohort."""
     first, runs = rows[0].spec, [row.prepared for row in rows]
 
     def stack(arrays: Sequence[npt.NDArray[Any]]) -> Tensor:
-        return torch.from_numpy(np.stack(arrays)).to(device)
+        return torch.from_numpy(np.stack(arrays)).to(backend.device)
 
     def split_part(index: Sequence[npt.NDArray[np.int64]], labels: Sequence[npt.NDArray[np.int64]]) -> Part:
         own = [of_run[chosen] for of_run, chosen in zip(labels, index, strict=True)]
@@ -288,7 +278,7 @@ def block_data(
         test=test,
         mean=stack([run.mean for run in runs]).unsqueeze(1),
         std=stack([run.std for run in runs]).unsqueeze(1),
-        kernels=kernels,
+        kernels=backend.kernels,
         dtype=PRECISIONS[first.precision],
         cohort=cohort,
     )

@@ -14,9 +14,8 @@ from noiselimit.engine.optimisers import OPTIMISERS, Optimiser, Rates
 from noiselimit.engine.results import Row, State
 from noiselimit.errors import InputError
 from noiselimit.methods import get_method
-from noiselimit.networks import Role
+from noiselimit.networks import Role, with_pretrained
 from noiselimit.networks.network import Dropout, without_draws
-from noiselimit.networks.pretrained import with_pretrained
 from noiselimit.runs.spec import RunSpec, architecture
 
 _ALIGNMENT = 64
@@ -207,11 +206,6 @@ class BlockNetworks:
     def _joint(self) -> bool:
         return len(self.stacks) == 1
 
-    @property
-    def uses_dropout(self) -> bool:
-        """Whether the classifiers use dropout."""
-        return self.stacks[0].uses_dropout
-
     def train(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """[K, B, ...] → classifier logits [K, B, C], features [K, B, F], predictor logits [P, B, C]."""
         if not self.predictors:
@@ -225,11 +219,10 @@ class BlockNetworks:
             return own, features[: self.classifiers], predicted
         return *self.stacks[0].train(inputs), self.stacks[1].train(predictors)[0]
 
-    def rates(self, rates: Rates) -> list[Rates]:
-        """The rates [K] of the rows, expanded to the networks of each stack."""
-        device = rates.learning_rate.device
-        rows = [torch.arange(count, device=device) for count in (self.classifiers, self.predictors)]
-        return [rates.of_rows(torch.cat(rows) if self._joint else own) for own in rows[: len(self.stacks)]]
+    def rows(self) -> list[list[int]]:
+        """For every stack, the rows to which its networks belong."""
+        classifiers, predictors = list(range(self.classifiers)), list(range(self.predictors))
+        return [classifiers + predictors] if self._joint else [classifiers, predictors]
 
     def update(self, losses: Tensor, rates: Sequence[Rates]) -> None:
         """Take a step down the losses [K]. Rows share no weights, so the gradient of the sum serves all."""
@@ -311,7 +304,7 @@ class BlockNetworks:
 
 
 def build_networks(
-    rows: Sequence[Row], input_shape: tuple[int, ...], classes: int, device: torch.device, backend: Backend
+    rows: Sequence[Row], input_shape: tuple[int, ...], classes: int, backend: Backend
 ) -> BlockNetworks:
     """The networks of these rows, of which those with a predictor come first."""
     first = rows[0].spec
@@ -323,8 +316,8 @@ def build_networks(
 
     def stack(role: Role, states: Sequence[State]) -> NetworkStack:
         module = architecture(first, role).build(input_shape, classes)
-        layout = layout_for(module, device, PRECISIONS[first.precision], fused=backend.kernels)
-        return NetworkStack(module, states, optimiser, device, layout)
+        layout = layout_for(module, backend.device, PRECISIONS[first.precision], fused=backend.kernels)
+        return NetworkStack(module, states, optimiser, backend.device, layout)
 
     classifier, predictor = states(Role.CLASSIFIER, len(rows)), states(Role.PREDICTOR, predictors)
     if architecture(first, Role.CLASSIFIER) == architecture(first, Role.PREDICTOR):

@@ -5,8 +5,8 @@ those of the best or the last epoch. For training examples they are those of the
 over the data is added. For validation examples they are those of the evaluation after each epoch.
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import torch
@@ -54,19 +54,22 @@ def is_averaged(spec: RunSpec, epoch: int) -> bool:
     return epoch > spec.epochs // 2
 
 
-@dataclass(frozen=True, eq=False)
 class Averages:
     """Sums of the probabilities of K rows on the device: 4 bytes × examples × classes for each network.
 
     The m training examples come first, then the v validation examples.
     """
 
-    classifier: Tensor  # float32 [K, m + v, C]
-    predictor: Tensor  # float32 [P, m + v, C]
-    times: Tensor
-    """float32 [K, m + v]: how many probabilities were added; a balanced order repeats some examples."""
-    active: Tensor  # float32 [K]: 1 in rows whose second half has begun, else 0
-    trained: int  # m
+    def __init__(
+        self, specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
+    ) -> None:
+        rows, examples = len(specs), len(data.train) + len(data.validation)
+        self.trained = len(data.train)  # m
+        self.classifier = torch.zeros(rows, examples, classes, device=device)
+        self.predictor = torch.zeros(predictors, examples, classes, device=device)
+        # How many probabilities were added; a balanced order repeats some examples.
+        self.times = torch.zeros(rows, examples, device=device)
+        self.active = torch.zeros(rows, device=device)  # 1 in rows whose second half has begun, else 0
 
     def on_epoch_start(self, epoch: int, specs: Sequence[RunSpec]) -> None:
         self.active.copy_(torch.tensor([float(is_averaged(spec, epoch)) for spec in specs]))
@@ -74,18 +77,15 @@ class Averages:
     def needs_validation(self, epoch: int, specs: Sequence[RunSpec]) -> bool:
         return any(is_averaged(spec, epoch) for spec in specs)
 
-    def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
-        self._add(positions, logits, predicted)
-
     def on_validation_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
-        self._add(positions + self.trained, logits, predicted)
+        self.on_train_batch(positions + self.trained, logits, predicted)
 
     @torch.no_grad()
-    def _add(self, places: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
-        self.times.scatter_add_(1, places, self.active[:, None].expand(places.shape))
+    def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
+        self.times.scatter_add_(1, positions, self.active[:, None].expand(positions.shape))
         for sums, own in ((self.classifier, logits), (self.predictor, predicted)):
             if own is not None:
-                there = places[: len(own), :, None].expand(own.shape)
+                there = positions[: len(own), :, None].expand(own.shape)
                 active = self.active[: len(own), None, None]
                 sums.scatter_add_(1, there, own.softmax(-1, dtype=torch.float32) * active)
 
@@ -110,10 +110,8 @@ class Averages:
         predictor: tuple[Tensor | None, Tensor | None] = (None, None)
         if last.predictor is not None:
             predictor = mean(self.predictor[row], last.predictor)
-        return {
-            part: Scores(own, other)
-            for part, own, other in zip(("train", "validation"), classifier, predictor, strict=True)
-        }
+        parts = zip(("train", "validation"), classifier, predictor, strict=True)
+        return {part: Scores(own, other) for part, own, other in parts}
 
     def state(self, row: int, spec: RunSpec, epoch: int) -> dict[str, Tensor]:
         """The row's sums; nothing before its second half."""
@@ -123,24 +121,9 @@ class Averages:
         return sums | ({"predictor": self.predictor[row]} if row < len(self.predictor) else {})
 
     def select(self, rows: Sequence[int]) -> "Averages":
-        return Averages(
-            self.classifier[rows],
-            self.predictor[[row for row in rows if row < len(self.predictor)]],
-            self.times[rows],
-            self.active[rows],
-            self.trained,
+        chosen = copy.copy(self)
+        chosen.classifier, chosen.times, chosen.active = (
+            tensor[rows] for tensor in (self.classifier, self.times, self.active)
         )
-
-
-def make_averages(
-    specs: Sequence[RunSpec], data: BlockData, predictors: int, classes: int, device: torch.device
-) -> Averages:
-    """Make the averages of a block; a `MakeCallback`."""
-    rows, examples = len(specs), len(data.train) + len(data.validation)
-    return Averages(
-        classifier=torch.zeros(rows, examples, classes, device=device),
-        predictor=torch.zeros(predictors, examples, classes, device=device),
-        times=torch.zeros(rows, examples, device=device),
-        active=torch.zeros(rows, device=device),
-        trained=len(data.train),
-    )
+        chosen.predictor = self.predictor[[row for row in rows if row < len(self.predictor)]]
+        return chosen

@@ -13,12 +13,12 @@ import threading
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 import safetensors
 import safetensors.torch
@@ -54,13 +54,10 @@ EXIT_TIMEOUT = 1.5
 class Entry:
     """What a checkpoint's metadata say about one run."""
 
-    folder: str
-    """Name of the run's folder once it has finished."""
+    folder: str  # name of the run's folder once it has finished
     epoch: int
-    averaged: bool
-    """Whether the state contains averaged probabilities."""
-    torch: str
-    """Version of torch that computed it."""
+    averaged: bool  # whether the state contains averaged probabilities
+    torch: str  # version of torch that computed it
 
 
 def _entries(states: States) -> dict[str, Entry]:
@@ -79,11 +76,7 @@ def write_checkpoint(folder: Path, states: States) -> Path:
     """Write the states of some runs to a new file, whose name contains its checksum."""
     tensors: dict[str, Tensor] = {}
     for spec, state in states:
-        facts = {
-            "step": state.step,
-            "history": [dict(record) for record in state.history],
-            "channels_last": state.channels_last,
-        }
+        facts = {"step": state.step, "history": state.history, "channels_last": state.channels_last}
         text = json.dumps(facts, allow_nan=False).encode()
         tensors[f"{spec.hash}/run"] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
         tensors |= {f"{spec.hash}/{name}": tensor.contiguous() for name, tensor in state.tensors.items()}
@@ -117,9 +110,7 @@ def read_entries(path: Path) -> dict[str, Entry] | None:
         raise InputError(
             f"{path} was written by a newer noiselimit: install that, or delete the file to start over."
         )
-    names = [field.name for field in dataclasses.fields(Entry)]
-    found: dict[str, Any] = json.loads(metadata["runs"])
-    return {run: Entry(**{name: entry[name] for name in names}) for run, entry in found.items()}
+    return {run: Entry(**entry) for run, entry in json.loads(metadata["runs"]).items()}
 
 
 def load_state(path: Path, run: str, entry: Entry) -> RowState:
@@ -127,14 +118,9 @@ def load_state(path: Path, run: str, entry: Entry) -> RowState:
     with safetensors.safe_open(path, "pt") as file:
         names = [name for name in file.keys() if name.startswith(f"{run}/")]  # noqa: SIM118  # not a mapping
         tensors = {name.removeprefix(f"{run}/"): file.get_tensor(name) for name in names}
-    facts: Mapping[str, Any] = finite_json(tensors.pop("run").numpy().tobytes().decode())
-    return RowState(
-        epoch=entry.epoch,
-        step=facts["step"],
-        history=tuple(facts["history"]),
-        channels_last=facts["channels_last"],
-        tensors=tensors,
-    )
+    facts = finite_json(tensors.pop("run").numpy().tobytes().decode())
+    history = tuple(facts["history"])
+    return RowState(entry.epoch, facts["step"], history, facts["channels_last"], tensors)
 
 
 def _checksum(path: Path) -> str:
@@ -154,11 +140,10 @@ def parse_interval(checkpoints: str | float) -> float | None:
 
 
 class Interval:
-    """When a block's next checkpoint is due."""
+    """When a block's next checkpoint is due: `seconds` after the last one, or automatically if None."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.is_automatic = seconds is None
-        self._seconds = seconds
+        self.seconds = seconds
         self._clock = clock
         self._last = clock()
         self._cost: float | None = None
@@ -166,8 +151,8 @@ class Interval:
     def is_due(self, size: Callable[[], int]) -> bool:
         """Whether to write one now; `size` returns its bytes and is called only if that matters."""
         waited = self._clock() - self._last
-        if self._seconds is not None:
-            return waited >= self._seconds
+        if self.seconds is not None:
+            return waited >= self.seconds
         if waited < LEAST_SECONDS:
             return False
         cost = min(LARGEST_ASSUMED_COST, size() / ASSUMED_SPEED) if self._cost is None else self._cost
@@ -178,32 +163,17 @@ class Interval:
         self._cost, self._last = cost, self._clock()
 
 
-@contextmanager
-def open_checkpoints(
-    out: Path | None, seconds: float | None, device: torch.device, *, averaged: bool
-) -> Iterator["Checkpoints | None"]:
-    """The checkpoints in the output folder, at least `seconds` apart; None without a folder or if off."""
-    if out is None or seconds == math.inf:
-        yield None
-        return
-    checkpoints = Checkpoints(out, seconds, averaged=averaged, in_background=device.type != "cpu")
-    try:
-        yield checkpoints
-    except BaseException:
-        checkpoints.close(EXIT_TIMEOUT)
-        raise
-    checkpoints.close()
-    checkpoints.warn_of_failure()
-
-
 class Checkpoints:
-    """The checkpoints in an output folder.
+    """The checkpoints in an output folder; a context that ends when the training ends.
 
     Files that no unfinished run needs are deleted. Other files in the folder are never touched.
     """
 
     def __init__(self, out: Path, seconds: float | None, *, averaged: bool, in_background: bool) -> None:
-        """`averaged`: runs average probabilities, so a state must contain the averages to be of use."""
+        """Checkpoints are at least `seconds` apart; None: automatically.
+
+        `averaged`: runs average probabilities, so a state must contain the averages to be of use.
+        """
         self.folder = out / FOLDER
         self._out = out
         self._seconds = seconds
@@ -243,12 +213,6 @@ class Checkpoints:
             _warn(f"training starts over: the checkpoints in {self.folder} {reason}.")
         return found
 
-    def load(self, spec: RunSpec) -> RowState:
-        """The newest state of a run that can resume."""
-        place = self.newest(spec)
-        assert place is not None
-        return load_state(place[0], spec.hash, place[1])
-
     def newest(self, spec: RunSpec) -> tuple[Path, Entry] | None:
         """Where the run can resume: a file and its entry; None if only from the beginning."""
         self._wait()
@@ -262,6 +226,12 @@ class Checkpoints:
         ]
         return max(usable, key=lambda place: place[1].epoch, default=None)
 
+    def load(self, spec: RunSpec) -> RowState:
+        """The newest state of a run that can resume."""
+        place = self.newest(spec)
+        assert place is not None
+        return load_state(place[0], spec.hash, place[1])
+
     def saver(self) -> SaveStates:
         """A function that saves the states of a block when a checkpoint is due."""
         return partial(self._save, Interval(self._seconds))
@@ -270,14 +240,12 @@ class Checkpoints:
         self, interval: Interval, take: Callable[[], States], size: Callable[[], int], stopping: bool
     ) -> None:
         self.warn_of_failure()
-        if self._is_writing():
-            if interval.is_automatic:
-                return
-            self._wait()
+        if self._is_writing() and interval.seconds is None:
+            return
+        self._wait()
         if not interval.is_due(size) and not (stopping and size() <= ASSUMED_SPEED):
             return
-        started = time.perf_counter()
-        states = take()
+        started, states = time.perf_counter(), take()
 
         def write() -> None:
             self._add(states)
@@ -331,13 +299,30 @@ class Checkpoints:
                 path.unlink()
         self._damaged.clear()
 
-    def close(self, timeout: float | None = None) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
         """Wait for the checkpoint that is being written, and delete those that are no longer needed."""
-        self._wait(timeout)
+        self._wait(None if kind is None else EXIT_TIMEOUT)
         if not self._is_writing():
             self._delete_unneeded()
             with suppress(OSError):
                 self.folder.rmdir()
+        if kind is None:
+            self.warn_of_failure()
+
+
+def open_checkpoints(
+    out: Path | None, seconds: float | None, *, averaged: bool, in_background: bool
+) -> AbstractContextManager[Checkpoints | None]:
+    """The checkpoints in an output folder; None without a folder, or if they are off.
+
+    Only states that are copies, such as those of a GPU, can be written `in_background`.
+    """
+    if out is None or seconds == math.inf:
+        return nullcontext()
+    return Checkpoints(out, seconds, averaged=averaged, in_background=in_background)
 
 
 def _warn(message: str) -> None:

@@ -95,10 +95,6 @@ class CohortTrainer:
     parents: Sequence[State | None]
     """For each spec, the classifier of the run it starts from, or None."""
     data: DataSet
-    device: torch.device
-    threads: int
-    threads_per_block: int
-    """On a CPU there are `threads // threads_per_block` blocks."""
     backend: Backend
     on_epoch: OnEpoch
     on_result: Callable[[RunResult], None]
@@ -107,12 +103,12 @@ class CohortTrainer:
     """Makes a callback for each block."""
     checkpoints: Checkpoints | None = None
     """Saves the states of rows. Rows with a saved state resume from it."""
-    stop: Callable[[], bool] = lambda: False
+    stop: Callable[[], bool] | None = None
     """Called at every step, or after epochs that are short; if it returns True, `train` raises `Stopped`."""
 
     def __post_init__(self) -> None:
         self._streamed = isinstance(self.data.examples.inputs, LazyInputs)
-        self._inputs = device_inputs(self.data, self.device)
+        self._inputs = device_inputs(self.data, self.backend.device)
         self._finished: set[int] = set()
         self._abort = threading.Event()
         self._lock = threading.Lock()
@@ -120,8 +116,8 @@ class CohortTrainer:
     def train(self) -> None:
         """Train all rows, in parallel blocks on a CPU."""
         # One block for streamed data: each block would decode the pictures again.
-        one_block = self._streamed or self.device.type == "cuda"
-        blocks = 1 if one_block else max(1, self.threads // self.threads_per_block)
+        one_block = self._streamed or self.backend.device.type == "cuda"
+        blocks = 1 if one_block else self.backend.threads // self.backend.threads_per_block
         shares = plan_blocks(self.specs, blocks, self._saved_epochs(range(len(self.specs))))
         before = torch.get_num_threads()
         try:
@@ -138,7 +134,7 @@ class CohortTrainer:
             raise Stopped
 
     def _should_stop(self) -> bool:
-        return self._abort.is_set() or self.stop()
+        return self._abort.is_set() or (self.stop is not None and self.stop())
 
     def _saved_epochs(self, rows: Sequence[int]) -> list[int]:
         found = [self.checkpoints and self.checkpoints.newest(self.specs[row]) for row in rows]
@@ -146,9 +142,9 @@ class CohortTrainer:
 
     def _train_share(self, rows: Sequence[int]) -> None:
         """The work of one thread."""
-        torch.set_num_threads(self.threads_per_block)  # applies to this thread only
+        torch.set_num_threads(self.backend.threads_per_block)  # applies to this thread only
         try:
-            if self.device.type == "cuda":
+            if self.backend.device.type == "cuda":
                 self._train_on_gpu(rows)
             else:
                 with_fallback(rows, self.backend, self._train_rows)
@@ -161,10 +157,11 @@ class CohortTrainer:
     def _train_on_gpu(self, rows: Sequence[int]) -> None:
         # Rows that need most memory come first: if they fit, so do the others.
         rows = sorted(rows, key=lambda i: not get_method(self.specs[i].method).needs_predictor)
-        torch.cuda.synchronize(self.device)  # the inputs were sent on another stream
+        device = self.backend.device
+        torch.cuda.synchronize(device)  # the inputs were sent on another stream
         autotuned = torch.backends.cudnn.flags(enabled=True, benchmark=True)
-        stream = torch.cuda.stream(_stream(self.device))
-        with _one_at_a_time, torch.cuda.device(self.device), stream, autotuned:
+        stream = torch.cuda.stream(_stream(device))
+        with _one_at_a_time, torch.cuda.device(device), stream, autotuned:
             if self.backend.kernels and not self._streamed:  # which would decode pictures
                 with suppress(Exception):  # training reports what does not compile
                     self._make_block(rows[:1], self.backend).compile_kernels(available_cores())
@@ -205,7 +202,6 @@ class CohortTrainer:
             [Row(i, self.specs[i], self.prepared[i], self.parents[i]) for i in rows],
             self.data,
             self._inputs,
-            self.device,
             backend,
             cohort=len(self.specs),
             callback=self.callback,

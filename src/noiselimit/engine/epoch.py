@@ -1,4 +1,4 @@
-"""What changes from epoch to epoch and from step to step: order, views, rates, totals and losses."""
+"""What changes from epoch to epoch and from step to step: order, views, totals and losses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from noiselimit.engine.block_data import InputBatch, Part, Views, draw_views
 from noiselimit.engine.metrics import EpochTotals
-from noiselimit.engine.optimisers import SCHEDULES, Rates
+from noiselimit.engine.optimisers import SCHEDULES
 from noiselimit.engine.results import Row
 from noiselimit.methods import Batch, Method, get_method
 from noiselimit.randomness import DRAWS, SAMPLERS, Stream, stream_keys
@@ -31,62 +31,36 @@ def learning_rate(spec: RunSpec, epoch: int) -> float:
     return spec.learning_rate * SCHEDULES[spec.schedule]((epoch - 1) / spec.epochs)
 
 
-@dataclass(frozen=True, eq=False)
 class Epoch:
     """One pass of K rows over their m training examples. A CUDA graph uses its tensors, so they stay."""
 
-    order_keys: Tensor
-    augmentation_keys: Tensor
-    """int64 [K]: keys of the random streams."""
-    order: Tensor  # int64 [K, m]: the positions in the order in which each row visits them
-    views: Views | None  # [K, m]: how the picture at each place of the order is augmented
-    place: Tensor  # int64 []: how many places of the order were visited
-    rates: Rates
-    totals: EpochTotals
-
-    @classmethod
-    def empty(cls, specs: Sequence[RunSpec], part: Part, device: torch.device, step: int) -> "Epoch":
-        """Allocate the tensors for these runs, after `step` steps."""
-
-        def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
-
-        rows, count = part.index.shape
+    def __init__(self, specs: Sequence[RunSpec], part: Part, device: torch.device, step: int) -> None:
+        """Allocate the tensors, after `step` steps."""
+        self.specs, self.part = specs, part
         seeds = [spec.seed for spec in specs]
-        views = None
-        if specs[0].augmentation != "none":
-            flip = zeros(rows, count, dtype=torch.bool)
-            views = Views(flip, *(zeros(rows, count, dtype=torch.float32) for _ in range(2)))
-        return cls(
-            order_keys=stream_keys(seeds, Stream.ORDER, device),
-            augmentation_keys=stream_keys(seeds, Stream.AUGMENTATION, device),
-            order=zeros(rows, count, dtype=torch.int64),
-            views=views,
-            place=zeros(dtype=torch.int64),
-            rates=Rates(
-                learning_rate=zeros(rows, dtype=torch.float64),
-                weight_decay=zeros(rows, dtype=torch.float64),
-                momentum=zeros(rows, dtype=torch.float64),
-                step=torch.tensor(step, device=device),
-            ),
-            totals=EpochTotals.zeros(rows, device),
-        )
+        self.order_keys = stream_keys(seeds, Stream.ORDER, device)
+        self.augmentation_keys = stream_keys(seeds, Stream.AUGMENTATION, device)
+        # int64 [K, m]: the positions in the order in which each row visits them
+        self.order = torch.zeros_like(part.labels)
+        # [K, m]: how the picture at each place of the order is augmented
+        self.views = None if specs[0].augmentation == "none" else self._draw_views(0)
+        self.place = torch.zeros((), dtype=torch.int64, device=device)  # places of the order visited so far
+        self.step = torch.tensor(step, device=device)  # steps taken so far
+        self.totals = EpochTotals.zeros(len(specs), device)
 
-    def begin(self, epoch: int, specs: Sequence[RunSpec], part: Part) -> None:
-        """Draw the order and the views, set the rates and clear the totals."""
+    def begin(self, epoch: int) -> None:
+        """Draw the order and the views, and clear the totals."""
         now = torch.tensor(epoch, device=self.order.device)
-        self.order.copy_(SAMPLERS[specs[0].sampler](self.order_keys, now, part.labels))
+        self.order.copy_(SAMPLERS[self.specs[0].sampler](self.order_keys, now, self.part.labels))
         if self.views is not None:
-            places = torch.arange(self.order.shape[1], device=self.order.device).expand_as(self.order)
-            self.views.copy_(draw_views(specs[0].augmentation, self.augmentation_keys, now, places))
-        for rate, values in (
-            (self.rates.learning_rate, [learning_rate(spec, epoch) for spec in specs]),
-            (self.rates.weight_decay, [spec.weight_decay for spec in specs]),
-            (self.rates.momentum, [spec.momentum for spec in specs]),
-        ):
-            rate.copy_(torch.tensor(values, dtype=torch.float64))
+            self.views.copy_(self._draw_views(epoch))
         self.place.zero_()
         self.totals.clear()
+
+    def _draw_views(self, epoch: int) -> Views:
+        places = torch.arange(self.order.shape[1], device=self.order.device).expand_as(self.order)
+        now = torch.tensor(epoch, device=self.order.device)
+        return draw_views(self.specs[0].augmentation, self.augmentation_keys, now, places)
 
     def next_positions(self, size: int) -> tuple[Tensor, Views | None]:
         """The next `size` positions [K, size] of the order, with their views."""

@@ -1,7 +1,7 @@
 """Adam and SGD for K rows at once, each with its own rates, and learning-rate schedules."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,21 +13,22 @@ PIECE = 2**16
 
 
 class Rates(NamedTuple):
-    """What an optimiser step needs besides the gradient."""
+    """What an optimiser step needs besides the gradient. A CUDA graph reads its tensors, so they stay."""
 
-    learning_rate: Tensor  # [K]
-    weight_decay: Tensor  # [K]
-    momentum: Tensor  # [K]
+    learning_rate: Tensor  # float64 [K]
+    weight_decay: Tensor
+    momentum: Tensor
     step: Tensor  # int64 []: steps taken so far
 
-    def copy_(self, other: "Rates") -> None:
-        """Copy the other's rates, but not its step, into these tensors."""
-        for own, rates in zip(self[:3], other[:3], strict=True):
-            own.copy_(rates)
+    @classmethod
+    def zeros(cls, rows: int, step: Tensor) -> "Rates":
+        first, second, third = (torch.zeros(rows, dtype=torch.float64, device=step.device) for _ in range(3))
+        return cls(first, second, third, step)
 
-    def of_rows(self, rows: Tensor) -> "Rates":
-        """The rates of rows int64 [R]."""
-        return Rates(self.learning_rate[rows], self.weight_decay[rows], self.momentum[rows], self.step)
+    def fill(self, rows: Sequence[tuple[float, float, float]]) -> None:
+        """Set the three rates of every row."""
+        for rate, values in zip(self[:3], zip(*rows, strict=True), strict=True):
+            rate.copy_(torch.tensor(values, dtype=torch.float64))
 
 
 Tensors = Mapping[str, Tensor]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.arrays import Inputs, LazyInputs
+from noiselimit.data.arrays import Inputs, LazyInputs, highest_value
 from noiselimit.data.examples import DataSet, Examples, require_labels
 from noiselimit.errors import InputError
 from noiselimit.information import entropy_of_posteriors
@@ -34,25 +34,27 @@ def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSp
 
     `fast_precision` is what precision 'auto' means on the device; a user's own network gets float32.
     """
+    held_out = 0.0 if validated_elsewhere(spec, data) else spec.validation_share
     examples = data.examples
     require_labels(examples, data.name)
+    shape, classes, fingerprint = examples.input_shape, examples.classes, data.fingerprint
     precision = spec.precision
     if precision == "auto":
         precision = "float32" if spec.names_code else fast_precision
     bound = _without_idle_settings(
         dataclasses.replace(
             spec,
-            network=fitting_network(examples.input_shape) if spec.network == "auto" else spec.network,
+            network=fitting_network(shape) if spec.network == "auto" else spec.network,
             precision=precision,
             test_share=0.0 if data.test is not None else spec.test_share,
-            validation_share=0.0 if validated_elsewhere(spec, data) else spec.validation_share,
-            data=data.fingerprint,
+            validation_share=held_out,
+            data=fingerprint,
             parent=None,
         )
     )
     for role in Role if get_method(spec.method).needs_predictor else [Role.CLASSIFIER]:
-        architecture(bound, role).check(examples.input_shape, examples.classes)
-    if bound.augmentation != "none" and len(examples.input_shape) != 3:
+        architecture(bound, role).check(shape, classes)
+    if bound.augmentation != "none" and len(shape) != 3:
         raise InputError(
             f"augmentation is {bound.augmentation!r}, but the inputs are not images: leave it out."
         )
@@ -136,6 +138,7 @@ class PreparedRun:
     mean: Floats
     std: Floats
     """Of the training inputs: [channels, 1, 1] for images, [features] for vectors."""
+    highest: float  # the largest input value
     weights: Floats | None = None  # [train]: weights of the training examples, 1 on average; None: all 1
     noise_entropy: float | None = None
     """H(y|x) of the training labels in bits per label, if the noise is known."""
@@ -213,10 +216,12 @@ def prepare(spec: RunSpec, data: DataSet) -> PreparedRun:
     labels[split.test] = data.examples.labels[split.test]
     # Labels that were given as they are have unknown noise.
     known = None if isinstance(spec.noise, NoNoise) else spec.noise.posteriors(data.examples, spec.seed)
+    highest = highest_value(data.examples.inputs)
     return PreparedRun(
         dataclasses.replace(noisy, labels=labels),
         split,
         *_standardisation(data, split.train),
+        highest=highest,
         weights=_weights(data.examples, split.train),
         noise_entropy=None if known is None else float(entropy_of_posteriors(known[split.train])),
     )

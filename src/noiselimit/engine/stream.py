@@ -29,8 +29,6 @@ REMEDY = "free memory (also of /dev/shm), or use smaller batches."
 
 Request = Sequence[tuple[int, View]]
 """One batch: the number and the view of each picture."""
-Task = tuple[LazyInputs, tuple[View, ...]]
-"""A request as a worker gets it: only the pictures of this batch, and their views."""
 
 
 class PictureStream:
@@ -43,19 +41,19 @@ class PictureStream:
         cores = 0 if multiprocessing.current_process().daemon else available_cores()
         self.workers = min(cores, MOST_WORKERS if workers is None else workers)
 
-    def __len__(self) -> int:
-        return len(self.inputs)
-
     def batches(self, requests: Iterable[Request]) -> Iterator[Tensor]:
         """Yield uint8 [B, channels, height, width] for each request, in order.
 
         At most workers × AHEAD requests are taken ahead. Closing the iterator ends the workers.
         """
+        # A worker gets only the pictures of its batch, and their views.
+        parts = (tuple(zip(*request, strict=True)) for request in requests)
+        tasks = ((self.inputs.take(rows), views) for rows, views in parts)
         here, there = multiprocessing.Pipe(duplex=False)
         loader: DataLoader[Tensor | str] = DataLoader(
             _Decoder(),
             batch_size=None,  # each task is a batch
-            sampler=(self._task(request) for request in requests),
+            sampler=tasks,
             num_workers=self.workers,
             prefetch_factor=AHEAD if self.workers else None,
             multiprocessing_context=_start_method() if self.workers else None,
@@ -79,14 +77,11 @@ class PictureStream:
             here.close()
             there.close()
 
-    def _task(self, request: Request) -> Task:
-        return self.inputs.take([row for row, _ in request]), tuple(view for _, view in request)
-
 
 class _Decoder(Dataset[Tensor | str]):
-    """Task → pictures, or an error message. DataLoader would wrap an exception in a worker's traceback."""
+    """Pictures, or an error message. DataLoader would wrap an exception in a worker's traceback."""
 
-    def __getitem__(self, task: Task) -> Tensor | str:
+    def __getitem__(self, task: tuple[LazyInputs, Sequence[View]]) -> Tensor | str:
         pictures, views = task
         try:
             decoded = np.stack([pictures.read(row, view) for row, view in enumerate(views)])

@@ -8,7 +8,7 @@ a killed process loses at most one. Several processes may add parts at the same 
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -20,8 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.data.reading import readable, reason_of
+from noiselimit.dotted import is_dotted
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file, make_folder, read_small_text, write_json
+from noiselimit.registry import Registry
+
+FEATURES: Registry[Callable[..., Any]] = Registry(
+    "features", "noiselimit.features", "noiselimit.features.FEATURES", {}, callable, "a function"
+)
+"""Embedders of others: functions of pictures [n, 3, side, side] or of a list of texts that return [n, d]."""
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -29,6 +36,20 @@ KEY_BYTES = 16
 
 Keys = npt.NDArray[np.uint8]
 Features = npt.NDArray[np.float32]
+
+
+def features_name(features: Any) -> str:
+    """The name of features that a user gives as a name or a function."""
+    if not isinstance(features, str) and not callable(features):
+        raise InputError(
+            f"features is {features!r}: give a function, or a name such as 'efficientnet-lite0'."
+        )
+    return FEATURES.name_of(features)
+
+
+def is_own(name: str) -> bool:
+    """Whether it is a user's function, by its dotted path, or one of another package."""
+    return name in FEATURES or (is_dotted(name) and name.partition(":")[0] not in ("timm", "transformers"))
 
 
 @dataclass(frozen=True)

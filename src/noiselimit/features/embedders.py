@@ -16,10 +16,19 @@ import torch
 from torch import Tensor, nn
 
 from noiselimit.data.reading import reason_of
-from noiselimit.dotted import canonical, is_dotted
+from noiselimit.dotted import canonical
 from noiselimit.dotted import load as load_function
 from noiselimit.errors import InputError, unknown
-from noiselimit.features.cache import Embedding, Features, calling, check_features, loading, require_package
+from noiselimit.features.cache import (
+    FEATURES,
+    Embedding,
+    Features,
+    calling,
+    check_features,
+    is_own,
+    loading,
+    require_package,
+)
 from noiselimit.networks.efficientnet import EfficientNetLite0, fold_batch_norms, load_published
 
 DEFAULT = "efficientnet-lite0"
@@ -55,7 +64,7 @@ class Embedder:
         self._name, self._network = name, network
         self._turn = nullcontext() if parallel else Lock()
         tried = self.embed(np.random.default_rng(0).integers(0, 256, (2, 3, side, side), np.uint8))
-        digest = digest_tensors(weights) or digest_tensors([torch.from_numpy(tried)])
+        digest = digest_tensors(list(weights) or [torch.from_numpy(tried)])
         self.embedding = Embedding(name, digest, tried.shape[1], side)
 
     def embed(self, pictures: Pixels) -> Features:
@@ -64,18 +73,6 @@ class Embedder:
             found = self._network(torch.from_numpy(pictures).to(self.device))
             array: Features = np.ascontiguousarray(torch.as_tensor(found).float().cpu().numpy())
         return check_features(self._name, array, len(pictures))
-
-
-def check_name(name: str) -> None:
-    """Raise an InputError unless the name is known and its package installed; loads nothing."""
-    kind, _, model = name.partition(":")
-    if name == DEFAULT or (kind in ("timm", "transformers") and model):
-        require_package(name, PACKAGES[kind])
-    elif not is_dotted(name):
-        pictures = (DEFAULT, "timm:NAME", "transformers:NAME")
-        texts = ("wordllama", "tf-idf", "sentence-transformers:NAME")
-        known = ("auto", "none", *pictures, *texts, "package.module:function")
-        raise unknown("features", name, known)
 
 
 def default_side(device: torch.device) -> int:
@@ -88,12 +85,18 @@ def load_embedder(name: str, device: torch.device, side: int | None = None) -> E
 
     The default side is the model's own for timm and Transformers, and `default_side` for others.
     """
-    check_name(name)
-    name = canonical(name)
-    kind, _, model = name.partition(":")
-    load = {DEFAULT: _efficientnet, "timm": _timm, "transformers": _transformers}.get(kind)
-    if load is None:
+    if is_own(name):
+        name = canonical(name)
         return Embedder(name, _own(name), (), side or default_side(device), device)
+    kind, _, model = name.partition(":")
+    if name != DEFAULT and (kind not in ("timm", "transformers") or not model):
+        pictures = (DEFAULT, "timm:NAME", "transformers:NAME")
+        texts = ("wordllama", "tf-idf", "sentence-transformers:NAME")
+        raise unknown(
+            "features", name, ("auto", "none", *pictures, *texts, *FEATURES, "package.module:function")
+        )
+    require_package(name, PACKAGES[kind])
+    load = {DEFAULT: _efficientnet, "timm": _timm, "transformers": _transformers}[kind]
     with loading(name):
         network, call, own_side = load(model)
         cast(Any, network.to(device)).to(memory_format=torch.channels_last)  # twice as fast on a CPU
@@ -129,7 +132,7 @@ def _transformers(model: str) -> Loaded:
 
     network = transformers.AutoModel.from_pretrained(model).eval()
     network = getattr(network, "vision_model", network)  # CLIP and its kind
-    processor = transformers.AutoImageProcessor.from_pretrained(model)
+    processor = cast(Any, transformers.AutoImageProcessor).from_pretrained(model)
     mean, std = ([255 * value for value in each] for each in (processor.image_mean, processor.image_std))
     size = dict(getattr(processor, "crop_size", None) or processor.size)
 
@@ -169,10 +172,9 @@ def _normalised(
 
 
 def digest_tensors(tensors: Iterable[Tensor]) -> str:
-    """Digest of shapes and values; empty if there are no tensors."""
+    """Digest of shapes and values."""
     digest = hashlib.blake2b(digest_size=16)
-    empty = digest.digest()
     for tensor in tensors:
         digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return "" if digest.digest() == empty else digest.hexdigest()
+    return digest.hexdigest()

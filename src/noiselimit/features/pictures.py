@@ -18,9 +18,18 @@ from noiselimit.data.columns import Text
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.image_folder import SMALLEST_FOR_FEATURES as SMALLEST
 from noiselimit.data.pictures import GREY, for_each, is_picture_list, stack_pictures
+from noiselimit.dotted import load
 from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
-from noiselimit.features.cache import KEY_BYTES, Embedding, FeatureCache, Features, Keys
+from noiselimit.features.cache import (
+    KEY_BYTES,
+    Embedding,
+    FeatureCache,
+    Features,
+    Keys,
+    features_name,
+    is_own,
+)
 from noiselimit.features.embedders import (
     DEFAULT,
     PACKAGES,
@@ -56,19 +65,20 @@ class PictureFeatures:
     def __init__(
         self, name: str = "auto", network: str = "auto", device: str = "auto", side: int | None = None
     ) -> None:
-        if not isinstance(name, str):
-            raise InputError(f"features is {name!r}: give a name such as 'efficientnet-lite0'.")
+        name = features_name(name)
         self._auto, self._device = name == "auto", find_device(device)
+        self._name, self._text = DEFAULT if self._auto else name, is_text_embedder(name)
         lacks_package = find_spec(PACKAGES[DEFAULT].replace("-", "_")) is None
         self._missing = self._auto and network == "auto" and lacks_package
-        self._used = name != "none" and not (self._auto and (network != "auto" or self._missing))
+        wanted = network == "auto" and not self._missing if self._auto else name != "none"
+        self._used = wanted and not self._text
         self._embedder: Embedder | None = None
-        self._text = name if is_text_embedder(name) else None
-        if self._text:
-            self._used = False
-        elif self._used and not self._auto:
-            self._embedder = load_embedder(name, self._device, side)
-            side = self._embedder.embedding.side
+        if self._used and not self._auto:
+            if is_own(name):  # called with pictures only if there are some: it may be for text
+                load("features", name)
+            else:
+                self._embedder = load_embedder(name, self._device, side)
+                side = self._embedder.embedding.side
         self._side = side or default_side(self._device)
 
     @property
@@ -100,14 +110,14 @@ class PictureFeatures:
             return data
         if self._text:
             raise InputError(
-                f"{data.name}: there is no text for the features '{self._text}': leave them out."
+                f"{data.name}: there is no text for the features '{self._name}': leave them out."
             )
         if self._auto and not _suit_features(pictures):
             return data
         if not self._used:
             return replace(data, notes=(*data.notes, MISSING_EXTRA)) if self._missing else data
         if pictures.ndim != 4:
-            raise InputError(f"{data.name}: --features is for images and text: leave it out.")
+            raise InputError(f"{data.name}: features are for images and text: leave them out.")
         embedder = self._load()
 
         def embed(part: Examples | None) -> Any:
@@ -135,14 +145,7 @@ class PictureFeatures:
         return embed_pictures(inputs, embedder, progress=progress), embedder.embedding
 
     def _load(self) -> Embedder:
-        return self._embedder or load_embedder(DEFAULT, self._device, self._side)
-
-
-def embed_like(embedding: Embedding, pictures: Inputs, device: torch.device) -> Features:
-    """Embed pictures [n, channels, height, width] with the model of a run."""
-    embedder = load_embedder(embedding.name, device, embedding.side)
-    embedding.require_same(embedder.embedding)
-    return embed_pictures(pictures, embedder)
+        return self._embedder or load_embedder(self._name, self._device, self._side)
 
 
 def _suit_features(inputs: Inputs) -> bool:
@@ -167,7 +170,7 @@ def embed_pictures(
     cores = available_cores() if threads is None else threads
     workers = int(number("threads", cores, at_least=1, at_most=MOST_THREADS))
     scale = _scale(pictures)
-    keys = _digest(pictures)
+    keys = digest_pictures(pictures)
     store = FeatureCache(embedder.embedding, cache)
     rows = store.missing(keys)  # equal pictures: once
     side, size = embedder.embedding.side, GPU_BATCH if embedder.device.type == "cuda" else CPU_BATCH
@@ -198,7 +201,7 @@ def embed_pictures(
     return store.read(keys)
 
 
-def _digest(pictures: Inputs) -> Keys:
+def digest_pictures(pictures: Inputs) -> Keys:
     """[n, 16]: digests of what the pictures are made from."""
     keys = np.empty((len(pictures), KEY_BYTES), np.uint8)
 

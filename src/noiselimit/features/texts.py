@@ -5,6 +5,7 @@
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,15 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.dotted import is_dotted, load
+from noiselimit.dotted import load
 from noiselimit.errors import InputError, unknown
 from noiselimit.features.cache import (
+    FEATURES,
     KEY_BYTES,
     Embedding,
     FeatureCache,
     Features,
     calling,
     check_features,
+    features_name,
+    is_own,
     loading,
     require_package,
 )
@@ -31,6 +35,12 @@ from noiselimit.features.cache import (
 WORDLLAMA, TF_IDF, SENTENCES = "wordllama", "tf-idf", "sentence-transformers"
 TERMS, DIMENSIONS = 2**14, 128
 """Hashed terms of tf-idf, and features to which they are reduced."""
+UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff"
+    r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Characters of scripts without spaces between words, such as Chinese, Japanese and Thai."""
+WORD = re.compile(r"(?<!\S)[^\w\s]*[^\W\d_]")
 PART = 1024
 """Texts per part of the cache: what an audit may lose if it is killed."""
 BUILT_IN = ("efficientnet-lite0", WORDLLAMA, TF_IDF)
@@ -86,7 +96,7 @@ class TextFeatures:
     def chosen(self) -> str:
         """The name of the embedder."""
         if self.name != "auto":
-            return self.name
+            return features_name(self.name)
         return TF_IDF if find_spec(WORDLLAMA) is None else WORDLLAMA
 
     def load(self, texts: Sequence[str]) -> tuple[TextEmbedder, Arrays]:
@@ -97,13 +107,18 @@ class TextFeatures:
         return load_tf_idf(arrays), arrays
 
 
+def count_words(text: str) -> int:
+    """The number of words, which begin with a letter; two characters are one where words have no spaces."""
+    return max(len(WORD.findall(text)), len(re.findall(f"[{UNSPACED}]", text)) // 2)
+
+
 def _key(text: str) -> list[int]:
     return list(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=KEY_BYTES).digest())
 
 
 def require_trust(embedding: Embedding, trusted: bool) -> None:
     """Refuse to load what a run names, unless it is a built-in model or the user trusts the run."""
-    if not trusted and embedding.name not in BUILT_IN:
+    if not trusted and embedding.name not in BUILT_IN and embedding.name not in FEATURES:
         raise InputError(
             f"this run needs the features '{embedding.name}': if you trust it, load the run with "
             "trusted=True, or use --trust on the command line."
@@ -118,18 +133,20 @@ def is_text_embedder(name: str) -> bool:
 @lru_cache(maxsize=2)
 def load_text_embedder(name: str) -> TextEmbedder:
     """Load a pretrained embedder by name; `fit_tf_idf` makes the other kind."""
+    if is_own(name):
+        function = load("features", name)
+        with calling(name):
+            example = np.asarray(function(["Label noise."]), np.float32)
+        check_features(name, example, 1)
+        embedding = Embedding(name, digest_arrays([example]), example.shape[1])
+        return TextEmbedder(embedding, function, cached=True)
     kind, _, model = name.partition(":")
-    if name != WORDLLAMA and not (kind == SENTENCES and model) and not is_dotted(name):
-        known = ("auto", WORDLLAMA, TF_IDF, f"{SENTENCES}:NAME", "package.module:function")
+    if name != WORDLLAMA and not (kind == SENTENCES and model):
+        known = ("auto", WORDLLAMA, TF_IDF, f"{SENTENCES}:NAME", *FEATURES, "package.module:function")
         raise unknown("features of text", name, known)
-    if not is_dotted(name):
-        require_package(name, kind)
-        with loading(name):
-            return _wordllama() if name == WORDLLAMA else _sentence_transformer(name, model)
-    function = load("features", name)
-    with calling(name):
-        example = np.asarray(function(["Label noise."]), np.float32).reshape(1, -1)
-    return TextEmbedder(Embedding(name, digest_arrays([example]), example.shape[1]), function, cached=True)
+    require_package(name, kind)
+    with loading(name):
+        return _wordllama() if name == WORDLLAMA else _sentence_transformer(name, model)
 
 
 def _wordllama() -> TextEmbedder:
@@ -192,13 +209,13 @@ def load_tf_idf(arrays: Arrays) -> TextEmbedder:
 
 
 def _count_terms(texts: Sequence[str]) -> Any:
-    """[n, terms]: sparse counts of words and pairs of words, hashed."""
+    """[n, terms]: sparse counts of words and pairs of words, hashed; a character of Chinese is a word."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     hashing = HashingVectorizer(
         n_features=TERMS,
         ngram_range=(1, 2),
-        token_pattern=r"\b\w+\b",
+        token_pattern=rf"[{UNSPACED}]|[^\W{UNSPACED}]+",
         alternate_sign=False,
         norm=None,
         dtype=np.float32,

@@ -52,7 +52,7 @@ def least_error(noise_entropy: Any, information: Any, classes: Any, *, unit: Uni
 
 
 def least_information(noise_entropy: Any, error: Any, classes: Any, *, unit: Unit = "bits") -> Numbers:
-    """The least information per label that a training error implies: Theorem 2.1 read backwards.
+    """The least information per label that a training error implies: Theorem 2.1 solved for the information.
 
     max(0, H(y|x) − r log(k − 1) − H(r)) ≤ I(w;Y|X)/n. Vacuous, 0, if predicting without memory allows the
     error. An error near 1 implies information, too: you must know a label to always miss it.
@@ -97,7 +97,7 @@ SHORTFALL = {"gaussian": 0.0, "laplace": 0.5 * math.log(math.pi / math.e)}
 
 @dataclass(frozen=True)
 class TrainingCapacity:
-    """How much the gradients of a training can tell about its labels."""
+    """How much information about the labels the gradients of a training can carry."""
 
     gradients: float
     """Sum of the gradient capacities: an upper bound on I(w;Y|X)."""
@@ -106,7 +106,7 @@ class TrainingCapacity:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the gradients could have told every label, so that the bound says nothing."""
+        """Whether the gradients could carry all labels, so that the bound rules nothing out."""
         return self.gradients >= self.labels
 
 

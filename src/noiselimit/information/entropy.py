@@ -120,7 +120,7 @@ def entropy(distribution: Any, *, unit: Unit = "bits") -> Numbers:
 def uniform_noise_entropy(probability: Any, classes: Any, *, unit: Unit = "bits") -> Numbers:
     """Entropy H(y|x) = H(p) + p log(k − 1) of uniform label noise (Remark 3).
 
-    Assumes that the input determines the clean class and says nothing about the noise.
+    Assumes that the input determines the clean class and is independent of the noise.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def entropy_of_repeated_labels(labels: Any, *, unit: Unit = "bits") -> float:
 def entropy_given_another_label(labels: Any, *, unit: Unit = "bits") -> float:
     """Estimate H(y|y'), an upper bound on H(y|x), from pairs of labels of the same example.
 
-    Another label y' tells about y only what the input tells, hence the direction (data processing). The
+    Another label y' has no more information about y than the input has (data processing inequality). The
     estimate itself is too low by about (k² − k)/(2n) nats for k classes.
 
     Parameters
@@ -228,7 +228,7 @@ class Decomposition:
     cross_entropy: Numbers
     """E[−log f(Y|X,w)]: the expected training loss."""
     label_entropy: Numbers
-    """H(Y|X): what the inputs do not tell about the labels."""
+    """H(Y|X): the information about the labels that the inputs do not contain."""
     label_information: Numbers
     """I(w;Y|X): how much of it the weights hold, the memorised label noise."""
     divergence: Numbers

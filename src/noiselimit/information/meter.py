@@ -1,7 +1,8 @@
 """A meter for your training loop: how much label noise was memorised, in bits per label.
 
-It reads Theorem 2.1 backwards: a model that makes few errors on noisy labels must have memorised them. The
-theorem holds in expectation; for one run, the bits are what its training error implies if it is typical.
+It solves Theorem 2.1 for the information: a model that makes few errors on noisy labels must have memorised
+them. The theorem holds in expectation; for one run, the bits are what its training error implies if it is
+typical.
 """
 
 import math
@@ -20,7 +21,7 @@ Source = Literal["noise", "predictor"]
 
 @dataclass(frozen=True)
 class Memorised:
-    """What the meter reads."""
+    """The result of a reading."""
 
     bits: float | None
     """Memorised bits per label, at least; None if the noise entropy is unknown."""
