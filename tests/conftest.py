@@ -1,7 +1,10 @@
 """Shared by all tests: one torch thread, no time limits, and small data sets that train quickly."""
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,3 +69,18 @@ def clothing1m_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind, lines in labels.items():
         (folder / f"{kind}_label_kv.txt").write_text("".join(lines))
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium without a window. With NOISELIMIT_BROWSER=required, as in CI, a missing one is a failure."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if os.environ.get("NOISELIMIT_BROWSER") == "required":
+        assert program, "Chromium is not installed"
+    elif program is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()

@@ -42,7 +42,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "img", "br"}:
+        if tag not in {"meta", "img", "br", "input"}:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -67,7 +67,9 @@ class Page(HTMLParser):
             assert tag not in {"script", "link", "iframe", "object", "embed", "base", "form", "a", "use"}
             assert not any(name.startswith("on") for name in attributes)
             assert not {"href", "xlink:href", "srcset", "style"} & attributes.keys()
-            assert str(attributes.get("src", "data:image/png;base64,")).startswith("data:image/png;base64,")
+            assert re.match(
+                r"data:image/(png|jpeg);base64,", attributes.get("src") or "data:image/png;base64,"
+            )
         sheets = " ".join(self.within("style"))
         assert "prefers-color-scheme: dark" in sheets
         assert not re.search(r"@import|url\(|@font-face|expression", sheets)

@@ -73,7 +73,7 @@ A, R, Y = (tensor.detach() for tensor in logits_pair())
         (lambda: LimitLoss()(A, Y.tolist(), R), "list"),
         (lambda: LimitLoss()(A[:0], Y[:0], R[:0]), "empty"),
         (lambda: LimitLoss(beta=-1), "beta is -1"),
-        (lambda: LimitLoss(sigma="x"), "sigma is 'x'"),  # type: ignore[arg-type]
+        (lambda: LimitLoss(sigma="x"), "sigma is 'x'"),
         (lambda: LimitLoss(distribution="laplase"), "'laplace'"),
     ],
 )

@@ -9,8 +9,11 @@ import torch
 
 from noiselimit import InputError, RunSpec, grid, load_run, train
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.engine.block_networks import initial_weights
 from noiselimit.engine.preparation import bind, parent_spec
 from noiselimit.methods import METHODS
+from noiselimit.networks import Role
+from noiselimit.runs.spec import architecture
 from noiselimit.training import Progress
 
 CHILDREN = sorted(name for name, method in METHODS.items() if method.starts)
@@ -51,10 +54,6 @@ def test_a_child_starts_with_the_weights_of_its_parent(tiny_images: DataSet, met
 
 
 def test_batch_norm_statistics_come_with_the_weights(blobs: DataSet) -> None:
-    from noiselimit.engine.block_networks import initial_weights
-    from noiselimit.networks import Role
-    from noiselimit.runs.spec import architecture
-
     (parent,) = train(grid(method="ce", **SETTINGS), blobs)
     spec = bind(grid(method="limit-l+init", **SETTINGS)[0], blobs)
     module = architecture(spec, Role.PREDICTOR).build((5,), 3)
@@ -106,7 +105,6 @@ def test_fw_takes_a_given_matrix_or_estimates_one_on_the_training_examples(blobs
     trained = child.outputs.query("part == 'train'")["index"].to_numpy()
     predicted = torch.from_numpy(parent.predict_proba(blobs.examples.inputs[trained]))
     estimate = METHODS["fw"].transition
-    assert estimate is not None
     np.testing.assert_allclose(child.metrics["transition"], estimate(predicted), atol=1e-4)
 
 
@@ -143,5 +141,5 @@ def test_what_does_not_fit_is_refused_before_training(blobs: DataSet, tmp_path: 
     with pytest.raises(InputError, match="predictor_network is 'mlp-4x512'"):
         train(grid(method="limit-l+init", predictor_network="mlp-4x512"), blobs, out=tmp_path / "o")
     with pytest.raises(InputError, match="3 × 3"):
-        train(RunSpec("fw", transition=np.eye(4), epochs=1), blobs, out=tmp_path / "o")  # type: ignore[arg-type]
+        train(RunSpec("fw", transition=np.eye(4), epochs=1), blobs, out=tmp_path / "o")
     assert not (tmp_path / "o").exists()

@@ -3,7 +3,8 @@
 import pytest
 
 from noiselimit import InputError, RunSpec, find_label_issues, train
-from noiselimit.progress import download_progress, training_progress
+from noiselimit.cli.options import Source
+from noiselimit.progress import training_progress
 from noiselimit.training import Progress
 
 
@@ -38,13 +39,6 @@ def test_runs_that_existed_do_not_count_for_the_time_left(capsys, clock):
     assert "5 of 20 epochs, 10 s, about 30 s left" in capsys.readouterr().err
 
 
-def test_quiet(capsys, clock):
-    with training_progress(quiet=True) as show:
-        clock(20.0)
-        show(news(1))
-    assert capsys.readouterr().err == ""
-
-
 def test_python_shows_the_same_progress_if_asked(blobs, capsys, monkeypatch):
     monkeypatch.setattr("noiselimit.progress.LINE_EVERY", 0.0)
     inputs, labels = blobs.examples.inputs, blobs.examples.labels
@@ -60,8 +54,8 @@ def test_python_shows_the_same_progress_if_asked(blobs, capsys, monkeypatch):
 
 
 def test_downloads_are_named_once(capsys):
-    show = download_progress()
+    show = Source().arguments()["progress"]
     for name in ("a.gz", "a.gz", "b.gz"):
         show(name, 100)
-    download_progress(quiet=True)("a.gz", 100)
+    Source().arguments(quiet=True)["progress"]("a.gz", 100)
     assert capsys.readouterr().err == "downloading a.gz\ndownloading b.gz\n"

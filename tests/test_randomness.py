@@ -17,7 +17,6 @@ from noiselimit.randomness import (
     permutations,
     random_words,
     row_words,
-    shuffled,
     stream_keys,
     uniforms,
     words_at,
@@ -40,12 +39,6 @@ def test_mix_is_splitmix64():
 def test_an_element_does_not_depend_on_the_count(seed, stream, step, few, more):
     words = random_words(seed, stream, step, few + more)
     assert np.array_equal(random_words(seed, stream, step, few), words[:few])
-
-
-def test_seeds_streams_and_steps_all_count():
-    keys = [(seed, stream, step) for seed in range(20) for stream in Stream for step in range(20)]
-    words = np.concatenate([random_words(*key, 10) for key in keys])
-    assert len(np.unique(words)) == len(words)
 
 
 @pytest.mark.parametrize("stream", Stream)
@@ -111,12 +104,6 @@ def test_a_rows_draws_do_not_depend_on_its_neighbours(name: str, seeds: list[int
     for row, seed in enumerate(seeds):
         alone = DRAWS[name](stream_keys([seed], Stream.SAMPLING, CPU), torch.tensor(9), (batch, 7))
         assert torch.equal(alone[0], together[row])
-
-
-@given(count=st.integers(1, 60), epoch=st.integers(1, 400))
-def test_shuffled_visits_every_example_once(count: int, epoch: int) -> None:
-    order = shuffled(KEYS, torch.tensor(epoch), torch.zeros(2, count, dtype=torch.int64))
-    assert torch.equal(order.sort(1).values, torch.arange(count).expand(2, -1))
 
 
 def test_balanced_draws_every_class_equally_often_and_its_members_evenly() -> None:

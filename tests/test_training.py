@@ -38,18 +38,6 @@ def test_a_run_that_exists_is_skipped_and_equal_specs_train_once(blobs: DataSet,
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(run.spec.folder_name for run in second)
 
 
-def test_finished_runs_are_kept_when_training_is_interrupted(blobs: DataSet, tmp_path: Path) -> None:
-    def interrupt(news: Progress) -> None:
-        if news.spec.epochs == 50 and news.record and news.record["epoch"] == 5:
-            raise KeyboardInterrupt
-
-    specs = [RunSpec("ce", epochs=epochs, batch_size=16) for epochs in (1, 50)]
-    with pytest.raises(KeyboardInterrupt):
-        train(specs, blobs, out=tmp_path, threads=1, progress=interrupt)
-    (kept,) = tmp_path.iterdir()
-    assert noiselimit.load_run(kept).spec.epochs == 1
-
-
 @pytest.mark.parametrize("asked", [3, 20])  # in the midst of an epoch of 23 steps, and of its evaluation
 def test_a_training_can_be_stopped_at_any_step(
     blobs: DataSet, tmp_path: Path, asked: int, monkeypatch: pytest.MonkeyPatch
@@ -70,27 +58,12 @@ def test_a_training_can_be_stopped_at_any_step(
     assert len(asks) < 60
 
 
-def test_the_noise_rate_and_sizes_are_recorded(blobs: DataSet) -> None:
-    run = train(RunSpec("ce", noise="uniform:0.4", epochs=1, train_size=50), blobs)[0]  # type: ignore[arg-type]
-    assert run.metrics["train_examples"] == 50
-    assert run.metrics["test_examples"] == 30
-    assert run.metrics["wrong_labels"] == pytest.approx(0.4, abs=0.25)
-    assert run.metrics["versions"]["torch"] == torch.__version__
-
-
-def test_without_known_noise_there_are_no_scores_of_wrong_labels(blobs: DataSet) -> None:
-    run = train(RunSpec("limit-l", epochs=1), blobs)[0]
-    assert run.metrics["memorised_wrong_labels"] is None
-    assert run.metrics["gap_auc"] is None
-    assert run.outputs["clean_label"].isna().all()
-
-
-def test_a_separate_test_part_is_used(blobs: DataSet) -> None:
-    test = noiselimit.make_examples(blobs.examples.inputs[:40], blobs.examples.labels[:40])
-    run = train(RunSpec("ce", epochs=2, batch_size=16), DataSet("b", blobs.examples, test))[0]
-    predicted = run.predict_proba(test.inputs).argmax(1)
-    assert run.metrics["test_accuracy"] == pytest.approx((predicted == test.labels).mean(), abs=1e-9)
-    assert set(run.outputs["part"]) == {"train", "validation"}
+def test_what_is_known_of_the_labels_is_recorded(blobs: DataSet) -> None:
+    specs = grid(method="limit-l", noise=["uniform:0.4", "none"], epochs=1, train_size=50)
+    noisy, unknown = (run.metrics for run in train(specs, blobs))
+    assert (noisy["train_examples"], noisy["test_examples"]) == (50, 30)
+    assert noisy["wrong_labels"] == pytest.approx(0.4, abs=0.25)
+    assert unknown["memorised_wrong_labels"] is unknown["gap_auc"] is None
 
 
 def test_clean_labels_are_used_for_testing(blobs: DataSet) -> None:
@@ -120,19 +93,7 @@ def test_public_names_are_all_there() -> None:
         assert getattr(noiselimit, name) is not None
     assert dir(noiselimit) == sorted(noiselimit.__all__)
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
-        _ = noiselimit.trian  # type: ignore[attr-defined]
-
-
-def test_the_soft_penalty_reaches_the_classifiers_features(blobs: DataSet) -> None:
-    """λ acts on the classifier through ‖z‖ alone: with a large one, the features shrink."""
-    shared = {"method": "soft-penalty", "beta": 0, "epochs": 25, "batch_size": 16}
-    small, large = train(noiselimit.grid(penalty=[0, 100], **shared), blobs)
-    norms = []
-    for run in (small, large):
-        with torch.no_grad():
-            _, features = run.model(run.data.standardised(blobs.examples.inputs))
-        norms.append(float(features.norm(dim=1).mean()))
-    assert norms[1] < 0.85 * norms[0]
+        _ = noiselimit.trian
 
 
 def test_initial_weights_serve_the_networks_they_fit(blobs: DataSet, tmp_path: Path) -> None:
@@ -142,7 +103,6 @@ def test_initial_weights_serve_the_networks_they_fit(blobs: DataSet, tmp_path: P
     still = {"learning_rate": 1e-30, "epochs": 1, "network": "mlp", "initial_weights": str(path)}
     both, other = train(grid(predictor_network=["mlp", "linear"], **still), blobs)
     expected = first.weights.classifier["head.weight"]
-    assert both.weights.predictor is not None
     assert other.weights.predictor is not None
     assert torch.equal(both.weights.classifier["head.weight"], expected)
     assert torch.equal(both.weights.predictor["head.weight"], expected)
@@ -169,7 +129,7 @@ def test_bad_arguments_are_refused_and_leave_nothing_behind(blobs: DataSet, tmp_
         (spec, {"out": tmp_path / "file" / "runs"}, "cannot write to folder"),
     ):
         with pytest.raises(InputError, match=word):
-            train(specs, blobs, **{"out": tmp_path / "runs", **how})  # type: ignore[arg-type]
+            train(specs, blobs, **{"out": tmp_path / "runs", **how})
     with pytest.raises(ValueError, match="labels"):
         train(spec, (np.zeros((4, 2)), [0, 1, 0]))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -178,7 +138,6 @@ def test_bad_arguments_are_refused_and_leave_nothing_behind(blobs: DataSet, tmp_
 def test_a_folder_that_is_not_this_run_is_in_the_way(blobs: DataSet, tmp_path: Path) -> None:
     spec = RunSpec("ce", epochs=1)
     path = train(spec, blobs, out=tmp_path)[0].path
-    assert path is not None
     content = json.loads((path / "spec.json").read_text())
     (path / "spec.json").write_text(json.dumps({**content, "seed": 7}))
     with pytest.raises(InputError, match="different run"):

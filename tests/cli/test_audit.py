@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 from benchmarks.scale import Messy, make_messy
 from noiselimit import UniformNoise, load_data
@@ -16,10 +18,11 @@ from noiselimit.audit.fit import AuditFit, fit
 from noiselimit.audit.issues import Audit, audit_probabilities
 from noiselimit.audit.plan import DEFAULT, FAST
 from noiselimit.cli.audit import caution, default_folder, make_plan
+from noiselimit.data.examples import DataSet
 from noiselimit.data.reading import Reading
 
 QUICK = ("--fast", "--quiet", "--threads", "1", "--epochs", "12")
-FILES = {"label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html", "runs"}
+FILES = {"audit.json", "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html", "runs"}
 HOSTILE = "<script>alert(1)</script>"
 NAMES = np.array(["ant", HOSTILE, "cow, brown"])
 ROWS, WRONG = 240, np.arange(5, 240, 20)
@@ -81,7 +84,7 @@ def test_the_terminal_shows_how_many_which_and_where(command, trained, table) ->
     answer = command("audit", table, "--label", "kind", "--write", "cleaned.csv", *QUICK)
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
-    assert "12 of 240" in lines[0]
+    assert "of the 240 labels look wrong" in lines[0]
     head = next(place for place, line in enumerate(lines) if line.split()[:2] == ["row", "given"])
     worst = lines[head + 1 : head + 13]
     assert {int(line.split()[0]) for line in worst} == set(WRONG.tolist())
@@ -90,9 +93,11 @@ def test_the_terminal_shows_how_many_which_and_where(command, trained, table) ->
     assert lines[-1].endswith("audit-animals/report.html")
     assert {path.name for path in Path("audit-animals").iterdir()} == FILES - {"runs"}  # nothing was trained
     issues = pd.read_parquet("audit-animals/label_issues.parquet")
-    assert np.flatnonzero(issues["is_label_issue"]).tolist() == WRONG.tolist()
+    flagged = np.flatnonzero(issues["is_label_issue"])
+    assert len(flagged) >= 8
+    assert np.isin(flagged, WRONG).all()
     assert issues["predicted_label"].tolist() == right_names().tolist()
-    assert len(pd.read_csv("cleaned.csv")) == ROWS - 12
+    assert len(pd.read_csv("cleaned.csv")) == ROWS - len(flagged)
     assert table.read_bytes() == before
 
 
@@ -100,10 +105,12 @@ def test_json(command, trained, table) -> None:
     answer = command("audit", table, "--label", "kind", "--out", "here", "--json", *QUICK)
     found = json.loads(answer.out)
     assert (found["data"], found["columns"]) == ("animals", ["a", "b", "c", "site"])
-    assert (found["audited_labels"], found["classes"], found["wrong_labels"]) == (240, 3, 12)
+    assert (found["audited_labels"], found["classes"]) == (240, 3)
     low, high = found["interval"]
-    assert low <= found["wrong_share"] == 12 / 240 <= high
-    assert found["flagged"] == 12
+    assert low <= found["wrong_share"] == found["wrong_labels"] / 240 <= high
+    assert low <= 12 / 240 <= high
+    assert 8 <= found["flagged"] <= 12
+    assert list(found["judges"]) == ["networks", "neighbours", "forest", "logistic regression", "boosting"]
     first = found["worst"][0]
     assert first["suggested_label"] == right_names()[first["row"]] != first["given_label"]
     assert first["label_quality"] == min(row["label_quality"] for row in found["worst"])
@@ -113,11 +120,21 @@ def test_json(command, trained, table) -> None:
     assert found["cleaned"] is None
 
 
+def test_initial_weights_reach_the_runs(tmp_path: Path, blobs: DataSet) -> None:
+    weights = {"head.weight": torch.ones(3, 5), "head.bias": torch.zeros(3)}
+    save_file(weights, tmp_path / "weights.safetensors")
+    plan = make_plan(True, {"initial_weights": str(tmp_path / "weights.safetensors"), "network": "linear"})
+    (spec,) = plan.specs(blobs)
+    assert spec.initial_weights is not None
+    assert spec.initial_weights.name == "weights.safetensors"
+
+
 def test_typed_settings_are_those_of_the_plan() -> None:
     typed = {"epochs": "7", "batch_size": "9", "learning_rate": "0.5", "network": "mlp", "seed": "3"}
     changed = replace(FAST, epochs=7, batch_size=9, learning_rate=0.5, network="mlp", seeds=(3,))
     assert make_plan(True, typed) == changed
     assert make_plan(False, {"beta": "1,2, 2"}).betas == (1.0, 2.0)
+    assert make_plan(False, {"augmentation": "flip"}).augmentation == "flip"
     assert make_plan(False, {}) == DEFAULT
 
 
@@ -143,7 +160,7 @@ def test_other_files(command, tmp_path, ending) -> None:
         np.savez(path, inputs=frame[["a", "b", "c"]].to_numpy(), labels=kinds, class_names=NAMES)
         label = ()
     before = path.read_bytes()
-    write = ("--write", tmp_path / f"cleaned.{ending}", "--fix", "relabel")
+    write = ("--write", tmp_path / f"cleaned.{ending}", "--fix", "relabel", "--budget", "12")
     found = json.loads(command("audit", path, *label, *write, "--json", *QUICK).out)
     assert found["flagged"] == found["cleaned"]["relabelled"] == 12
     assert path.read_bytes() == before
@@ -263,7 +280,7 @@ def test_noise_is_added_as_in_training(command) -> None:
     assert issues["given_label"].tolist() == [str(label) for label in noisy]
     known = json.loads(answer.out)["known"]
     assert known["wrong"] == int((noisy != clean.labels).sum())
-    assert known["gap_auc"] > 0.9
+    assert known["auc"] > 0.9
 
 
 def test_most_wrong_labels_of_a_messy_table_are_found(command) -> None:
@@ -300,7 +317,7 @@ def test_an_audit_that_learned_nothing_warns_and_writes_no_copy(command, tmp_pat
 def test_a_failed_run_is_reported_and_the_exit_code_is_1(command, fitted, table, monkeypatch) -> None:
     metrics = {**fitted.runs[1].metrics, "failure": "its loss was not finite", "status": "failed"}
     failed = replace(fitted.runs[1], metrics=metrics, in_memory=None)
-    partly = AuditFit(fitted.pred_probs, fitted.known_from, [fitted.runs[0], failed], [True, False])
+    partly = replace(fitted, runs=[fitted.runs[0], failed], counted=[True, False])
     monkeypatch.setattr("noiselimit.audit.fit.fit", lambda data, plan, **how: partly)
     answer = command("audit", table, "--label", "kind", *QUICK)
     assert answer.code == 1

@@ -19,6 +19,7 @@ PHOTOS = ("audit", "photos", "--quiet", "--fast")
 PREDICT = ("predict", "run", "table.npz", "--out", "p.csv")
 CONFIG = ("train", "--config", "c.toml", "--out", "out")
 RESUME = ("train", "--resume", "out")
+FANO = ("bound", "fano", "--classes", "10")
 
 
 def nothing() -> None:
@@ -83,7 +84,6 @@ COMMAND_LINES = [
     (nothing, (*TRAIN, "--seed", "1,,2"), "--seed"),
     (nothing, (*TRAIN, "--epochs", "0"), "--epochs is 0:"),
     (nothing, (*TRAIN, "--validation-labels", "clen"), "--validation-labels 'clen'"),
-    (nothing, ("bound", "fano", "--classes", "ten", "--bits", "1"), "--classes"),
     (nothing, (*TRAIN, "--device", "cdua"), "'cuda'"),
     (nothing, (*TRAIN, "--method", "ce", "--predictor-network", "mlp"), "--predictor-network"),
     (nothing, (*TRAIN, "--momentum", "0.5"), "sgd"),
@@ -114,6 +114,24 @@ COMMAND_LINES = [
     (saved(out="elsewhere"), RESUME, ".command.json"),
     (both(saved(), text("c.toml", "beta = 1")), (*RESUME, "--config", "c.toml"), "--config"),
 ]  # fmt: skip
+THEORY = [
+    (nothing, ("bound", "fanno"), "'fano'"),
+    (nothing, ("bound", "fano", "--classes", "ten", "--bits", "1"), "--classes"),
+    (nothing, (*FANO, "--noise", "0.8"), "'--bits'"),
+    (nothing, (*FANO, "--bits", "1", "--noise", "0.1", "--entropy", "1"), "--entropy"),
+    (nothing, (*FANO, "--bits", "-1", "--noise", "0.8"), "--bits"),
+    (nothing, (*FANO, "--bits", "1", "--noise", "1.5"), "--noise"),
+    (nothing, (*FANO, "--bits", "1", "--entropy", "4"), "--entropy"),
+    (nothing, ("bound", "plot", "--out", "figure.png"), ".svg"),
+    (nothing, ("bound", "plot", "--out", "figure.svg", "--noise", "2"), "--noise"),
+    (nothing, ("noise", "--noise", "none"), "--classes"),
+    (nothing, ("noise", "--noise", "none", "--data", "digits", "--classes", "3"), "--classes"),
+    (nothing, ("noise", "--noise", "none", "--classes", "1"), "--classes"),
+    (nothing, ("noise", "--noise", "none", "--classes", "a,a"), "--classes"),
+    (nothing, ("noise", "--noise", "instance:0.4", "--classes", "3"), "--data"),
+    (nothing, ("noise", "--noise", "none", "--data", "digits", "--seed", "-1"), "--seed"),
+    (text("m.csv", "1,0\n0,1"), ("noise", "--noise", "matrix:m.csv", "--data", "digits"), "m.csv"),
+]
 AUDITS = [
     (csv(), ("audit",), "'DATA'"),
     (csv(label=np.arange(40) % 9), AUDIT, "--many-classes"),
@@ -122,7 +140,7 @@ AUDITS = [
     (photos, (*PHOTOS, "--out", "photos/audit"), "--out"),
     (photos, (*PHOTOS, "--write", "photos/c.csv"), "photos/c.csv"),
     (csv(), (*AUDIT, "--write", "audit-t/c.csv"), "--write"),
-    (both(csv(), folder("c.csv")), (*AUDIT, "--write", "c.csv", "--overwrite"), "check its folder"),
+    (both(csv(), folder("c.csv")), (*AUDIT, "--write", "c.csv", "--overwrite"), "is a folder"),
     (both(csv(), text("f")), (*AUDIT, "--write", "f/c.csv"), "check its folder"),
     (nothing, ("audit", "digits", "--write", "c.csv"), "--write"),
     (csv(), (*AUDIT, "--write="), "--write"),
@@ -159,7 +177,7 @@ def contents() -> dict[str, bytes | None]:
     return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(Path().rglob("*"))}
 
 
-@pytest.mark.parametrize(("prepare", "arguments", "word"), [*COMMAND_LINES, *AUDITS, *RUNS])
+@pytest.mark.parametrize(("prepare", "arguments", "word"), [*COMMAND_LINES, *THEORY, *AUDITS, *RUNS])
 def test_a_mistake_is_one_sentence_and_changes_nothing(command, table, one_run, prepare, arguments, word):
     shutil.copytree(one_run, "run")
     prepare()

@@ -20,12 +20,6 @@ GAP = ("bound", "gap", "--examples", "1000")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.mark.parametrize(("bits", "printed"), [("1", "0.405\n"), ("0", "0.8\n")])
-def test_the_papers_examples(command, bits, printed):
-    answer = command(*FANO, "--noise", "0.8", "--bits", bits)
-    assert (answer.code, answer.out, answer.err) == (0, printed, "")
-
-
 def test_json_has_all_digits(command):
     entropy = uniform_noise_entropy(0.8, 10)
     found = json.loads(command(*FANO, "--noise", "0.8", "--bits", "1", "--json").out)
@@ -85,25 +79,3 @@ def test_the_curves_as_json(command):
     found = json.loads(command(*arguments).out)
     assert [curve["noise"] for curve in found["curves"]] == [0.1, 0.5]
     assert found["curves"][0]["least_error"][0] == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("bound", "fanno"), "'fano'"),
-        ((*FANO, "--noise", "0.8"), "'--bits'"),
-        ((*FANO, "--bits", "1", "--noise", "0.1", "--entropy", "1"), "--entropy"),
-        ((*FANO, "--bits", "-1", "--noise", "0.8"), "--bits"),
-        ((*FANO, "--bits", "1", "--noise", "1.5"), "--noise"),
-        ((*FANO, "--bits", "1", "--entropy", "4"), "--entropy"),
-        ((*CAPACITY, "--passes", "0"), "--passes"),
-        ((*GAP, "--label-bits", "1", "--input-bits", "-1"), "--input-bits"),
-        (("bound", "plot", "--out", "figure.png"), ".svg"),
-        (("bound", "plot", "--out", "figure.svg", "--noise", "2"), "--noise"),
-    ],
-)
-def test_mistakes(command, arguments, word):
-    answer = command(*arguments)
-    assert (answer.code, answer.out) == (2, "")
-    assert word in answer.err
-    assert not list(Path().iterdir())

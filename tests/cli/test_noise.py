@@ -67,12 +67,6 @@ def test_given_labels_are_said_to_give_an_estimate(command, table):
     assert "estimated from the matrix" in answer.out
 
 
-def test_a_class_that_no_clean_label_has_is_a_dash(command, write_table):
-    labels = np.arange(60) % 3
-    path = write_table(Path("other.npz").resolve(), labels=labels, clean_labels=np.minimum(labels, 1))
-    assert table_of(command("noise", "--data", path, "--noise", "none").out)["2"] == ["0", *"––––"]
-
-
 @pytest.mark.parametrize(("width", "head"), [(200, "automobile"), (80, "0"), (40, None)])
 def test_the_table_fits_the_terminal(monkeypatch, capsys, width, head):
     from rich.console import Console
@@ -87,22 +81,3 @@ def test_the_table_fits_the_terminal(monkeypatch, capsys, width, head):
     print_preview("title", preview_classes(CIFAR10.split(","), parse_noise("uniform:0.4")))
     heads = capsys.readouterr().out.splitlines()[2].split()
     assert head in heads if head else "→" in heads
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("--noise", "none"), "--classes"),
-        (("--noise", "none", "--data", "digits", "--classes", "3"), "--classes"),
-        (("--classes", "1", "--noise", "none"), "--classes"),
-        (("--classes", "a,a", "--noise", "none"), "--classes"),
-        (("--classes", "3", "--noise", "instance:0.4"), "--data"),
-        (("--data", "digits", "--noise", "none", "--seed", "-1"), "--seed"),
-        (("--data", "digits", "--noise", "matrix:m.csv"), "m.csv"),
-    ],
-)
-def test_mistakes(command, arguments, word):
-    Path("m.csv").write_text("1,0\n0,1")
-    answer = command("noise", *arguments)
-    assert (answer.code, answer.out) == (2, "")
-    assert word in answer.err

@@ -42,6 +42,7 @@ def test_a_table_from_training_to_new_rows(command, tmp_path):
     assert set(pd.read_csv("predictions.csv")["predicted_class"]) <= {1, 2}
 
 
+@pytest.mark.filterwarnings("default::noiselimit.errors.Notice")
 def test_new_rows_of_a_messy_table(command, tmp_path):
     make_messy(Messy(400, 200), Path("messy.csv"))
     frame = pd.read_csv("messy.csv")
@@ -52,7 +53,9 @@ def test_new_rows_of_a_messy_table(command, tmp_path):
     new.iloc[0, 2:] = None  # everything is missing, also where nothing was in training
     new.loc[1, ["signup", "seen", "city", "member", "income"]] = ["soon", "2030-01-01", "Ω", "maybe", "none"]
     new.to_csv("new.csv", index=False)
-    assert command("predict", run, "new.csv").code == 0
+    answer = command("predict", run, "new.csv")
+    assert answer.code == 0
+    assert "'signup': 1 of 6" in answer.err
     found = pd.read_csv("predictions.csv")
     assert found["id_customer"].tolist() == new["customer"].tolist()
     assert found["probability"].notna().all()
@@ -120,6 +123,13 @@ def test_new_pictures_need_no_classes_and_no_size(command, tmp_path, picture_run
     assert command("predict", picture_run, "new/b.jpg", "--overwrite").code == 0
     alone = pd.read_csv("predictions.csv")
     assert alone["probability"][0] == pytest.approx(both["probability"][1], abs=1e-6)
+    assert command("predict", picture_run, "new/*.jpg", "new", "--overwrite").code == 0
+    together = pd.read_csv("predictions.csv")
+    assert together[["file", "name"]].values.tolist() == [
+        ["new/b.jpg", "b.jpg"],
+        ["new", "a.png"],
+        ["new", "b.jpg"],
+    ]
 
 
 def test_a_list_of_pictures(command, tmp_path, picture_run):
@@ -140,3 +150,20 @@ def test_the_picture_files_of_training_are_cut_as_in_training(command, picture_r
     found = pd.read_csv("predictions.csv")["probability"]
     inputs = load_data("pictures", reading=Reading(resize=8)).examples.inputs
     np.testing.assert_allclose(found, load_run(picture_run).predict_proba(inputs).max(1), rtol=1e-5)
+
+
+def test_several_files_and_a_pattern_make_one_table(command, one_run, write_table):
+    names = ["a.npz", "new-1.npz", "new-2.npz"]
+    for place, name in enumerate(names):
+        inputs = np.random.default_rng(place).normal(size=(place + 2, 5)).astype(np.float32)
+        write_table(Path(name), inputs=inputs, labels=None)
+    answer = command("predict", one_run, "a.npz", "new-*.npz", "a.npz")
+    assert (answer.code, answer.err) == (0, "")
+    table = pd.read_csv("predictions.csv")
+    assert list(table.columns[:3]) == ["file", "index", "predicted_label"]
+    assert table["file"].tolist() == [name for place, name in enumerate(names) for _ in range(place + 2)]
+    assert table["index"].tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 3]
+    expected = load_run(one_run).predict_proba(np.load("new-2.npz")["inputs"])
+    np.testing.assert_allclose(table.iloc[-4:, 5:], expected, rtol=1e-5, atol=1e-7)
+    assert command("predict", one_run, "a.npz", "none-*.npz", "--out", "p.csv").code == 2
+    assert not Path("p.csv").exists()

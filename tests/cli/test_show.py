@@ -1,7 +1,8 @@
-"""noiselimit show: one run in full, several as a table, everything as JSON."""
+"""noiselimit show: one run in full, several as a table, everything as JSON; and noiselimit export."""
 
 import json
 import re
+from pathlib import Path
 
 
 def test_one_run_in_full(command, one_run):
@@ -31,3 +32,15 @@ def test_json(command, runs):
     assert shown[1]["data"]["input_shape"] == [5]
     assert [record["epoch"] for record in shown[1]["history"]] == [1, 2]
     assert shown[1]["metrics"]["status"] == "finished"
+
+
+def test_export(command, one_run):
+    """tests/runs/test_folder.py shows what the file holds."""
+    answer = command("export", one_run, "--out", "w.safetensors")
+    assert (answer.code, answer.err) == (0, "")
+    assert "w.safetensors" in answer.out
+    told = json.loads(command("export", one_run, "--json").out)
+    assert told["weights"] == f"{one_run.name}.safetensors"
+    assert Path(told["weights"]).stat().st_size == Path("w.safetensors").stat().st_size
+    assert told["network"] == "mlp"
+    assert told["class_names"] == ["0", "1", "2"]

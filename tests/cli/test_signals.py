@@ -2,27 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-
-@pytest.mark.filterwarnings("always::noiselimit.errors.Notice")
-def test_an_interrupted_training_resumes(command, table, monkeypatch):
-    typed = ("train", "--data", table, "--epochs", "4", "--method", "ce", "--checkpoints", "0", "--quiet")
-    assert command(*typed, "--out", "whole").code == 0
-
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("noiselimit.runs.folder._write_contents", interrupted)
-        assert command(*typed).code == 130
-    assert Path("runs/.command.json").exists()
-    assert command("train", "--resume", "runs", "--quiet").code == 0
-    assert not Path("runs/.command.json").exists()
-    [whole], [resumed] = (list(Path(folder).glob("ce-*")) for folder in ("whole", "runs"))
-    assert whole.name == resumed.name
-    assert (whole / "weights.safetensors").read_bytes() == (resumed / "weights.safetensors").read_bytes()
-
 
 def test_an_interrupted_audit_resumes_and_leaves_nothing_behind(command, table, monkeypatch):
     typed = ("audit", table, "--fast", "--epochs", "2", "--quiet", "--out", "found")
@@ -37,7 +16,7 @@ def test_an_interrupted_audit_resumes_and_leaves_nothing_behind(command, table, 
     assert "nothing was saved" in answer.err
     assert [path.name for path in Path().iterdir() if "found" in path.name and path.is_dir()] == []
     with monkeypatch.context() as patch:
-        patch.setattr("noiselimit.audit.report.save_audit", interrupted)
+        patch.setattr("noiselimit.audit.folder.save_audit", interrupted)
         answer = command(*typed)
     assert answer.code == 130
     assert "are kept" in answer.err

@@ -19,6 +19,14 @@ def only_run(folder: str = "runs"):
     return load_run(next(Path(folder).glob("*-seed*")))
 
 
+def test_a_logger_writes_beside_the_runs(command, table):
+    assert command("train", "--data", table, "--logger", "csv", *FAST).code == 0
+    assert [path.parent.name for path in Path("runs/logs").glob("*/metrics.csv")] == [only_run().path.name]
+    answer = command("train", "--data", table, "--logger", "cvs", "--out", "other", *FAST)
+    assert (answer.code, Path("other").exists()) == (2, False)
+    assert "'csv'" in answer.err
+
+
 def test_a_grid_becomes_run_folders_a_table_and_a_report(command, table):
     grid = ("--method", "ce,limit-l", "--beta", "1,10", "--seed", "0,1")
     answer = command("train", "--data", table, *grid, *FAST)
@@ -29,14 +37,6 @@ def test_a_grid_becomes_run_folders_a_table_and_a_report(command, table):
     assert answer.out.count("★ ") == 2 + 1  # the two seeds of one setting, and the legend
     assert Path("runs/report.html").exists()
     assert not list(Path("runs").glob(".*"))
-
-
-def test_settings_that_differ_are_columns(command, table):
-    answer = command("train", "--data", table, "--learning-rate", "0.01,0.001", "--noise", "none", *FAST)
-    header = next(line.split() for line in answer.out.splitlines() if "method" in line)
-    assert "rate" in header
-    assert "noise" not in header
-    assert "0.01" in answer.out
 
 
 def test_json(command, table):
@@ -91,7 +91,7 @@ def test_the_command_line_wins_over_a_config_file(command, table):
     assert only_run().spec.hyper == {"beta": 3}
 
 
-@pytest.mark.parametrize("option", ["network", "predictor_network", "predictor_features", "noise", "device"])
+@pytest.mark.parametrize("option", ["network", "predictor_features", "method", "noise", "device"])
 @pytest.mark.parametrize("form", ["evilmod.build", "evilmod:build", "linear,evilmod.build"])
 def test_resume_imports_no_code_that_a_file_names(command, table, monkeypatch, option, form):
     monkeypatch.setattr(sys, "path", [*sys.path])

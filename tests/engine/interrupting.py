@@ -36,15 +36,15 @@ def interrupt(after: int) -> Callable[[Progress], None]:
 
 def train_interrupted(
     specs: Sequence[RunSpec], data: DataSet, out: Path, after: int, **how: Any
-) -> tuple[list[Run] | None, list[str]]:
-    """The runs, or None if interrupted, and the warnings."""
+) -> tuple[list[Run], list[str]]:
+    """The runs, none if interrupted, and the warnings."""
     settings = {"device": "cpu", "threads": 1, "checkpoints": 0, **how}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", Notice)
         try:
             runs = train(specs, data, out=out, progress=interrupt(after), **settings)
         except Interrupted:
-            runs = None
+            runs = []
     return runs, [str(warning.message) for warning in caught if issubclass(warning.category, Notice)]
 
 

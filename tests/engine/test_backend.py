@@ -49,7 +49,7 @@ def test_out_of_memory_at_the_first_recording_is_raised(monkeypatch: pytest.Monk
         step(4)
     with pytest.raises(torch.OutOfMemoryError):
         step(4)
-    step._graphs[8] = object()  # type: ignore[assignment]
+    step._graphs[8] = object()
     with pytest.warns(Notice, match="CUDA out of memory"):
         step(4)
     assert taken == [4] * (EAGER_STEPS + 1)

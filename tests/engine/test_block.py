@@ -90,6 +90,7 @@ def test_a_late_failure_keeps_the_best_model_but_no_last_metrics(blobs: DataSet)
         assert run.metrics["memorised_wrong_labels"] is None
         assert run.metrics["last_gap_auc"] is None
         assert run.model is not None
+        assert_same_run(train(run.spec, blobs)[0], run)
 
 
 def test_patience_ends_a_run_early_and_keeps_its_best_epoch(blobs: DataSet) -> None:

@@ -80,8 +80,10 @@ def step(pair: BlockNetworks, inputs: torch.Tensor) -> None:
     losses = logits.square().mean((1, 2))
     if predicted is not None:
         losses = losses + pad(predicted.square().mean((1, 2)), (0, len(losses) - len(predicted)))
-    ones = torch.ones(len(losses), dtype=torch.float64)
-    pair.update(losses, pair.rates(Rates(0.01 * ones, 0.0 * ones, 0.9 * ones, torch.tensor(0))))
+    rates = [Rates.zeros(len(stack), torch.tensor(0)) for stack in pair.stacks]
+    for own, rows in zip(rates, pair.rows(), strict=True):
+        own.fill([(0.01, 0.0, 0.9)] * len(rows))
+    pair.update(losses, rates)
 
 
 def same(one: State | None, other: State | None) -> bool:

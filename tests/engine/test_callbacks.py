@@ -1,5 +1,7 @@
 """Averages of probabilities over the second half of the epochs."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noiselimit.data.examples import DataSet, make_examples
-from noiselimit.engine.block import Block
 from noiselimit.engine.callbacks import Averages, is_averaged
 from noiselimit.engine.results import Scores
 from noiselimit.runs.spec import RunSpec, grid
@@ -28,8 +29,8 @@ def test_the_second_half_begins_in_the_middle(epochs: int, first: int) -> None:
 def test_means_of_what_was_added_in_the_second_half(seed: int) -> None:
     """Two rows, the first with a predictor; positions may occur twice in a step."""
     specs = [RunSpec("limit-l", epochs=4), RunSpec("ce", epochs=2)]
-    tables = [torch.zeros(shape) for shape in ((2, 5, 2), (1, 5, 2), (2, 5), (2,))]
-    averages = Averages(*tables, trained=3)
+    averages = Averages(specs, Mock(train=range(3), validation=range(2)), 1, 2, torch.device("cpu"))
+    tables = averages.classifier, averages.predictor, averages.times, averages.active
     addresses = [table.data_ptr() for table in tables]
     generator = np.random.default_rng(seed)
     added: dict[tuple[str, int, int], list[torch.Tensor]] = {}
@@ -46,7 +47,6 @@ def test_means_of_what_was_added_in_the_second_half(seed: int) -> None:
     last = Scores(torch.full((3, 2), 0.25), torch.full((3, 2), 0.75))
     for kept, place, row in ((averages, 0, 0), (averages, 1, 1), (averages.select([1]), 0, 1)):
         means = kept.result(place, last if row == 0 else Scores(last.classifier, None))
-        assert means is not None
         for network in ("classifier", "predictor"):
             train, validation = (getattr(means[part], network) for part in ("train", "validation"))
             assert (train is None) == (row == 1 and network == "predictor")
@@ -65,28 +65,17 @@ def mixed_specs() -> list[RunSpec]:
     return long + grid(method=["limit-l", "ce"], beta=[10], seed=1, epochs=2, **settings)
 
 
-@pytest.mark.parametrize("removed", [True, False])
-def test_averages_are_bitwise_the_same_alone_and_in_a_cohort(
-    tiny_images: DataSet, monkeypatch: pytest.MonkeyPatch, removed: bool
-) -> None:
-    alone = [train(spec, tiny_images, device="cpu", threads=1, averaged=True)[0] for spec in mixed_specs()]
-    monkeypatch.setattr(Block, "_removal_pays", lambda *_: removed)
-    together = train(mixed_specs(), tiny_images, device="cpu", threads=1, averaged=True)
-    for one, other in zip(alone, together, strict=True):
-        assert one.averaged is not None
-        assert_same_run(one, other)
-        assert (one.averaged.predictor is None) == (one.spec.method == "ce")
-
-
-def test_training_is_bitwise_the_same_with_and_without(tiny_images: DataSet) -> None:
-    plain, averaged = (
-        train(mixed_specs(), tiny_images, device="cpu", threads=1, averaged=wanted)
-        for wanted in (False, True)
-    )
-    for one, other in zip(plain, averaged, strict=True):
-        assert one.averaged is None
-        assert one.history == other.history
-        assert one.outputs.equals(other.outputs)
+def test_averages_are_bitwise_the_same_alone_and_in_a_cohort_and_change_nothing(tiny_images: DataSet) -> None:
+    how = {"device": "cpu", "threads": 1}
+    plain = train(mixed_specs(), tiny_images, **how)
+    together = train(mixed_specs(), tiny_images, averaged=True, **how)
+    for without, run in zip(plain, together, strict=True):
+        (alone,) = train(run.spec, tiny_images, averaged=True, **how)
+        assert_same_run(alone, run)
+        assert (run.averaged.predictor is None) == (run.spec.method == "ce")
+        assert without.averaged is None
+        assert without.history == run.history
+        assert without.outputs.equals(run.outputs)
 
 
 @pytest.mark.parametrize("sampler", ["shuffled", "balanced"])
@@ -101,7 +90,6 @@ def test_averages_of_steady_networks_are_their_probabilities(
     specs = grid(method=["limit-l", "ce"], epochs=3, sampler=sampler, validation_labels=labels, **STEADY)
     for run in train(specs, data, device="cpu", averaged=True):
         averaged, outputs = run.averaged, run.outputs
-        assert averaged is not None
         assert averaged.index.tolist() == outputs["index"][outputs["part"] != "test"].tolist()
         np.testing.assert_allclose(averaged.classifier, run.predict_proba(inputs[averaged.index]), atol=1e-4)
         assert np.ptp(averaged.classifier[:, 0]) > 0.01, "all alike, so any order would do"
@@ -115,7 +103,6 @@ def test_averages_of_steady_networks_are_their_probabilities(
 def test_runs_that_fail_or_stop_early_have_no_averages(blobs: DataSet) -> None:
     specs = grid(method="limit-l", epochs=4, learning_rate=[0.01, 1e30], optimiser="sgd", batch_size=16)
     good, bad = train(specs, blobs, device="cpu", threads=1, averaged=True)
-    assert good.averaged is not None
     assert np.isfinite(good.averaged.classifier).all()
     assert bad.failed
     assert bad.averaged is None

@@ -19,8 +19,8 @@ from noiselimit.engine import checkpoints as module
 from noiselimit.engine.checkpoints import (
     COST_FACTOR,
     LEAST_SECONDS,
+    Checkpoints,
     Interval,
-    open_checkpoints,
     parse_interval,
     read_entries,
     write_checkpoint,
@@ -33,7 +33,7 @@ from noiselimit.runs.spec import RunSpec, grid
 from noiselimit.training import Progress, Stopped, train
 from tests.engine.interrupting import EVERYTHING, Interrupted, assert_same_run, train_interrupted
 
-SPEC = RunSpec("limit-l", epochs=8, batch_size=16, network="linear", noise="uniform:0.3")  # type: ignore[arg-type]
+SPEC = RunSpec("limit-l", epochs=8, batch_size=16, network="linear", noise="uniform:0.3")
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,6 @@ def test_interrupted_anywhere_and_often_it_ends_the_same(
             train_interrupted(some, weighted, out, after, threads=blocks, averaged=True)
         ordered = [specs[i] for i in order]
         runs, _ = train_interrupted(ordered, weighted, out, EVERYTHING, threads=threads, averaged=True)
-        assert runs is not None
         for i, run in zip(order, runs, strict=True):
             assert_same_run(runs_of_every_kind[i], run)
         names = {path.name for path in out.iterdir()}
@@ -121,10 +120,9 @@ def test_runs_that_start_from_others_resume_too(
 
     how = {"device": "cpu", "threads": 1, "averaged": True, "checkpoints": 0}
     with pytest.raises(Interrupted):
-        train(specs, weighted, out=tmp_path, progress=interrupt_children, **how)  # type: ignore[arg-type]
+        train(specs, weighted, out=tmp_path, progress=interrupt_children, **how)
     runs, (warning,) = train_interrupted(specs, weighted, tmp_path, EVERYTHING, averaged=True)
     assert "2 of 5 runs from epoch 2" in warning  # the third belongs to a cohort that had not begun
-    assert runs is not None
     for i, run in zip(chosen, runs, strict=True):
         assert_same_run(runs_of_every_kind[i], run)
 
@@ -146,7 +144,7 @@ def test_two_generations_are_kept_and_none_at_the_end(blobs: DataSet, tmp_path: 
     (tmp_path / ".checkpoints" / ".checkpoint.0123abcd.tmp").write_bytes(b"left by a killed process")
     train_interrupted([SPEC], blobs, tmp_path, after=1)
     assert epochs(tmp_path) == [5, 6]
-    (run,) = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)[0] or ()
+    (run,) = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)[0]
     assert list(tmp_path.iterdir()) == [run.path]
 
 
@@ -171,7 +169,7 @@ def test_a_short_epoch_is_finished_and_saved_if_training_is_stopped(
         train(SPEC, blobs, out=tmp_path, device="cpu", threads=1, progress=done.append, stop=stop)
     assert [int(path.name.split("-")[1]) for path in tmp_path.glob(".checkpoints/*")] == kept
     runs, _ = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
-    assert_same_run(undisturbed, (runs or [])[0])
+    assert_same_run(undisturbed, runs[0])
 
 
 def test_other_runs_keep_their_checkpoints(blobs: DataSet, tmp_path: Path) -> None:
@@ -184,30 +182,36 @@ def test_other_runs_keep_their_checkpoints(blobs: DataSet, tmp_path: Path) -> No
     assert not (tmp_path / ".checkpoints").exists()
 
 
-def test_off_neither_writes_nor_uses_checkpoints(blobs: DataSet, tmp_path: Path) -> None:
-    train_interrupted([SPEC], blobs, tmp_path, after=3, checkpoints="off")
-    assert not (tmp_path / ".checkpoints").exists()
-    train_interrupted([SPEC], blobs, tmp_path, after=3)
-    before = files(tmp_path)
-    runs, warned = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING, checkpoints="off")
-    assert runs is not None
-    assert not warned
-    assert files(tmp_path) == before
-
-
 def test_a_state_without_averages_is_not_used_if_they_are_wanted(blobs: DataSet, tmp_path: Path) -> None:
     spec = RunSpec("ce", epochs=6, batch_size=16, network="linear")
     (whole,) = train(spec, blobs, device="cpu", threads=1, averaged=True)
     train_interrupted([spec], blobs, tmp_path / "a", after=4)
     runs, (warning,) = train_interrupted([spec], blobs, tmp_path / "a", EVERYTHING, averaged=True)
     assert "from epoch 3" in warning  # the older one, before averages begin
-    assert_same_run(whole, (runs or [])[0])
+    assert_same_run(whole, runs[0])
     train_interrupted([spec], blobs, tmp_path / "b", after=5)
     _, (warning,) = train_interrupted([spec], blobs, tmp_path / "b", after=2, averaged=True)
     assert "starts over" in warning
     runs, (warning,) = train_interrupted([spec], blobs, tmp_path / "b", EVERYTHING, averaged=True)
     assert "from epoch 2" in warning
-    assert_same_run(whole, (runs or [])[0])
+    assert_same_run(whole, runs[0])
+
+
+def test_other_files_are_not_touched_and_off_neither_writes_nor_reads(blobs: DataSet, tmp_path: Path) -> None:
+    train_interrupted([SPEC], blobs, tmp_path, after=3, checkpoints="off")
+    folder = tmp_path / ".checkpoints"
+    folder.mkdir()
+    for name in ("precious.tmp", ".0123.tmp", "mine.safetensors", "epoch-1-best.safetensors"):
+        (folder / name).write_text("mine")
+    os.mkfifo(folder / f"epoch-00003-{'0' * 32}.safetensors")
+    mine = files(tmp_path)
+    train_interrupted([SPEC], blobs, tmp_path, after=3)
+    saved = files(tmp_path)
+    assert train_interrupted([SPEC], blobs, tmp_path, after=1, checkpoints="off") == ([], [])
+    assert files(tmp_path) == saved
+    _, (warning,) = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
+    assert "from epoch 3" in warning
+    assert files(tmp_path) == mine
 
 
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "not safetensors"])
@@ -225,22 +229,8 @@ def test_a_damaged_checkpoint_is_reported_and_the_older_one_used(
     runs, warned = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
     assert all(str(path) in warned[0] for path in damaged)
     assert ["from epoch 4" in text for text in warned[1:]] == [True] * (not everything)
-    assert runs is not None
     assert_same_run(undisturbed, runs[0])
     assert list(tmp_path.iterdir()) == [runs[0].path]
-
-
-def test_other_files_are_not_touched(blobs: DataSet, tmp_path: Path) -> None:
-    folder = tmp_path / ".checkpoints"
-    folder.mkdir()
-    for name in ("precious.tmp", ".0123.tmp", "mine.safetensors", "epoch-1-best.safetensors"):
-        (folder / name).write_text("mine")
-    os.mkfifo(folder / f"epoch-00003-{'0' * 32}.safetensors")
-    before = files(tmp_path)
-    train_interrupted([SPEC], blobs, tmp_path, after=3)
-    _, (warning,) = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
-    assert "from epoch 3" in warning
-    assert files(tmp_path) == before
 
 
 def test_a_full_disk_is_reported_once_and_training_continues(
@@ -258,11 +248,11 @@ def test_a_full_disk_is_reported_once_and_training_continues(
     assert len(warned) == 2
     assert "No space left" in warned[1]
     runs, _ = train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
-    assert_same_run(undisturbed, (runs or [])[0])
+    assert_same_run(undisturbed, runs[0])
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".checkpoints").write_text("in the way")
     runs, (warning,) = train_interrupted([SPEC], blobs, tmp_path / "other", EVERYTHING)
-    assert runs is not None
+    assert runs
     assert "File exists" in warning
 
 
@@ -299,9 +289,6 @@ def test_a_state_of_another_network_is_refused(blobs: DataSet, undisturbed: Run,
         train_interrupted([SPEC], blobs, tmp_path, EVERYTHING)
 
 
-GPU = torch.device("cuda")  # checkpoints are written in the background
-
-
 class SlowWriter:
     """Makes writing wait until `may` is set."""
 
@@ -331,8 +318,7 @@ def test_a_gpu_does_not_wait_for_checkpoints(
         return [(spec, make_state(epoch))]
 
     other = replace(spec, seed=7)
-    with open_checkpoints(tmp_path, None, GPU, averaged=False) as checkpoints:
-        assert checkpoints is not None
+    with Checkpoints(tmp_path, None, averaged=False, in_background=True) as checkpoints:
         save = checkpoints.saver()
         save(lambda: take(1), lambda: 0, False)
         assert writer.began.wait(20)
@@ -348,11 +334,10 @@ def test_a_gpu_does_not_wait_for_checkpoints(
 
 
 def test_every_epoch_means_every_epoch(spec: RunSpec, tmp_path: Path) -> None:
-    with open_checkpoints(tmp_path, 0.0, GPU, averaged=False) as checkpoints:
-        assert checkpoints is not None
+    with Checkpoints(tmp_path, 0.0, averaged=False, in_background=True) as checkpoints:
         save = checkpoints.saver()
         for epoch in (1, 2, 3):
-            save(lambda epoch=epoch: [(spec, make_state(epoch))], lambda: 0, False)  # type: ignore[misc]
+            save(lambda epoch=epoch: [(spec, make_state(epoch))], lambda: 0, False)
     assert epochs(tmp_path) == [2, 3]
 
 
@@ -363,8 +348,7 @@ def test_an_interrupted_training_does_not_wait_long(
     writer = SlowWriter(monkeypatch)
 
     def interrupted() -> None:
-        with open_checkpoints(tmp_path, 0.0, GPU, averaged=False) as checkpoints:
-            assert checkpoints is not None
+        with Checkpoints(tmp_path, 0.0, averaged=False, in_background=True) as checkpoints:
             checkpoints.saver()(lambda: [(spec, make_state(1))], lambda: 0, False)
             raise KeyboardInterrupt
 
@@ -414,4 +398,4 @@ def test_a_fixed_interval() -> None:
     assert [parse_interval(text) for text in ("auto", "off", "2.5", 0)] == [None, float("inf"), 2.5, 0]
     for bad in ("often", -1, float("nan"), float("inf"), None, [1]):
         with pytest.raises(InputError, match="checkpoints is"):
-            parse_interval(bad)  # type: ignore[arg-type]
+            parse_interval(bad)

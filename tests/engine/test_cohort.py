@@ -114,13 +114,13 @@ def test_a_training_that_runs_out_of_memory_ends_the_same(
     specs = grid(method=["ce", "limit-l"], beta=[1, 3], epochs=5, **shared)
     specs += grid(method="ce", seed=1, epochs=2, **shared)
     how = {"device": "cpu", "threads": 1, "averaged": True}
-    undisturbed = train(specs, blobs, **how)  # type: ignore[arg-type]
+    undisturbed = train(specs, blobs, **how)
     real = Block._evaluate_epoch
 
     def evaluate_epoch(self: Block, epoch: int, on_epoch: object) -> object:
         if epoch == 3 and len(self.specs) > 1:
             raise OUT_OF_MEMORY
-        return real(self, epoch, on_epoch)  # type: ignore[arg-type]
+        return real(self, epoch, on_epoch)
 
     monkeypatch.setattr(Block, "_evaluate_epoch", evaluate_epoch)
     first_epochs: list[str] = []
@@ -132,7 +132,7 @@ def test_a_training_that_runs_out_of_memory_ends_the_same(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
         out = tmp_path if saved else None
-        runs = train(specs, blobs, out=out, checkpoints=0, progress=progress, **how)  # type: ignore[arg-type]
+        runs = train(specs, blobs, out=out, checkpoints=0, progress=progress, **how)
     for one, other in zip(undisturbed, runs, strict=True):
         assert_same_run(one, other)
     times = {first_epochs.count(run.spec.hash) for run in runs[:-1]}

@@ -12,6 +12,14 @@ CASES = [("small-cnn", (2, 8, 8)), ("mnist-cnn", (1, 28, 28)), ("mlp", (6,)), ("
 ROWS, BATCH = 3, 9
 
 
+def given(name: str, shape: tuple[int, ...]) -> tuple[nn.Module, list[dict[str, Tensor]], set[str], Tensor]:
+    """A network, the states of its rows, the names of its parameters, and inputs."""
+    module = NETWORKS[name].build(shape, 4)
+    states = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(ROWS)]
+    inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1))
+    return module, states, {key for key, _ in module.named_parameters()}, inputs
+
+
 def outcome(
     forward: Forward, states: list[dict[str, Tensor]], learned: set[str], inputs: Tensor, training: bool
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]:
@@ -28,12 +36,8 @@ def outcome(
 @pytest.mark.parametrize("layout", [looped, stacked])
 @pytest.mark.parametrize(("name", "shape"), CASES)
 @pytest.mark.parametrize("training", [True, False])
-def test_equals_the_ordinary_modules(layout, name: str, shape: tuple[int, ...], training: bool) -> None:  # type: ignore[no-untyped-def]
-    module = NETWORKS[name].build(shape, 4)
-    states = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(ROWS)]
-    learned = {key for key, _ in module.named_parameters()}
-    inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1))
-
+def test_equals_the_ordinary_modules(layout, name: str, shape: tuple[int, ...], training: bool) -> None:
+    module, states, learned, inputs = given(name, shape)
     outputs, gradients, buffers = outcome(layout(module), states, learned, inputs, training)
     for row, state in enumerate(states):
         plain = NETWORKS[name].build(shape, 4)
@@ -53,14 +57,11 @@ def test_equals_the_ordinary_modules(layout, name: str, shape: tuple[int, ...], 
 @pytest.mark.parametrize("layout", [looped, stacked])
 @pytest.mark.parametrize(("name", "shape"), CASES)
 @pytest.mark.parametrize("training", [True, False])
-def test_in_bfloat16_a_row_differs_only_by_rounding(  # type: ignore[no-untyped-def]
+def test_in_bfloat16_a_row_differs_only_by_rounding(
     layout, name: str, shape: tuple[int, ...], training: bool
 ) -> None:
     """Gradients differ more, because rounding switches some ReLUs."""
-    module = NETWORKS[name].build(shape, 4)
-    states = [initial_state(module, seed, Role.CLASSIFIER) for seed in range(ROWS)]
-    learned = {key for key, _ in module.named_parameters()}
-    inputs = torch.randn(ROWS, BATCH, *shape, generator=torch.Generator().manual_seed(1))
+    module, states, learned, inputs = given(name, shape)
     exact, rounded = (
         outcome(layout(module, dtype), states, learned, inputs, training)
         for dtype in (torch.float32, torch.bfloat16)

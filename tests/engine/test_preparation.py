@@ -29,17 +29,17 @@ def test_splits(
     count: int, seed: int, validation_share: float, test_share: float, data: st.DataObject
 ) -> None:
     shares = {"validation_share": validation_share, "test_share": test_share}
-    split = split_examples(count, seed, **shares)  # type: ignore[arg-type]
+    split = split_examples(count, seed, **shares)
     assert len(split.test) == round(count * test_share)
     assert len(split.validation) == round((count - len(split.test)) * validation_share)
     together = np.concatenate([split.train, split.validation, split.test])
     assert sorted(together.tolist()) == list(range(count))
     size = data.draw(st.integers(2, len(split.train)))
-    smaller = split_examples(count, seed, train_size=size, **shares)  # type: ignore[arg-type]
+    smaller = split_examples(count, seed, train_size=size, **shares)
     assert np.array_equal(smaller.train, split.train[:size])
     assert np.array_equal(smaller.validation, split.validation)
     assert np.array_equal(smaller.test, split.test)
-    assert not np.array_equal(split.train, split_examples(count, seed + 1, **shares).train)  # type: ignore[arg-type]
+    assert not np.array_equal(split.train, split_examples(count, seed + 1, **shares).train)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,12 @@ def test_splits(
 )
 def test_impossible_splits(count: int, options: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
-        split_examples(count, 0, **options)  # type: ignore[arg-type]
+        split_examples(count, 0, **options)
 
 
 def test_noise_spares_the_test_part(blobs: DataSet) -> None:
     run = prepare(RunSpec(noise=parse_noise("uniform:1")), blobs)
     wrong = run.examples.wrong
-    assert wrong is not None
     assert wrong[run.split.train].all()
     assert wrong[run.split.validation].all()
     assert not wrong[run.split.test].any()

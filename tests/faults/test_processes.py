@@ -53,19 +53,6 @@ def test_a_cohort_too_large_for_memory_is_split() -> None:
     assert "memory" in err
 
 
-def test_running_out_of_memory_elsewhere_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from noiselimit.cli.main import run
-
-    def large(*arguments: object) -> None:
-        raise MemoryError("Unable to allocate 4.00 TiB for an array")
-
-    monkeypatch.setattr("noiselimit.data.catalogue.load_data", large)
-    assert run(["train", "--data", "digits"]) == 2
-    assert "4.00 TiB" in capsys.readouterr().err
-
-
 DECODING = """
 import sys
 from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from paper.protocol import PROTOCOLS, Cell
 from paper.rows import read_rows
-from paper.tables import TABLES, cell_result, least_agreeing, rank_values
+from paper.tables import TABLES, cell_result, rank_values
 from tests.paper.rows import FAILED, RESULTS, make_rows
 
 CELL = Cell("mnist", "uniform", 0.8, 48_000, "limit-l")
@@ -92,7 +92,3 @@ def test_rows_of_other_settings_do_not_count() -> None:
     longer = cell_result(CELL, pd.concat([cut, make_rows({})], ignore_index=True), MNIST)
     assert longer is not None
     assert (longer["epochs"], longer["meets"]) == (400, True)
-
-
-def test_the_least_accuracy_that_agrees() -> None:
-    assert least_agreeing(CELL, 5) == pytest.approx(97.7 - 2 * 0.2 * (2 / 5) ** 0.5 - 0.1)

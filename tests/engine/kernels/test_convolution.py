@@ -156,7 +156,6 @@ def test_only_needed_gradients_are_computed(kernel: int, device: torch.device) -
         needed.requires_grad_()
         y = convolve(x, weight, 1, 0)
         y.backward(dy.transpose(1, 2).contiguous().transpose(1, 2))  # strides of its own
-        assert needed.grad is not None
         assert_close(needed.grad, expected)
         assert other.grad is None
         needed.requires_grad_(False)

@@ -25,7 +25,6 @@ def statistics(y: Tensor, outputs: int = 128) -> Tensor:
 
 def with_statistics(x: Tensor, weight: Tensor, stride: int, padding: int) -> tuple[Tensor, Tensor]:
     y, partial = convolve_with_statistics(x, weight, stride, padding)
-    assert partial is not None
     assert partial.dtype == torch.float32
     assert partial.is_contiguous()
     return y, partial

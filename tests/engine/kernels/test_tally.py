@@ -15,7 +15,7 @@ EXACT = ("correct", "wrong", "fitted", "first_bad")
 def totals_of(steps: list[dict[str, Tensor | None]], device: torch.device, kernels: bool) -> EpochTotals:
     totals = EpochTotals.zeros(ROWS, device)
     for number, step in enumerate(steps):
-        totals.add(**step, step=torch.tensor(BEFORE + number, device=device), kernels=kernels)  # type: ignore[arg-type]
+        totals.add(**step, step=torch.tensor(BEFORE + number, device=device), kernels=kernels)
     return totals
 
 
@@ -95,14 +95,14 @@ def test_the_entropy_of_a_sure_predictor_is_exact(device: torch.device) -> None:
 
 def test_the_first_infinite_loss(device: torch.device) -> None:
     steps = made(device, 10, 20, count=4)
-    steps[1]["losses"][0] = torch.nan  # type: ignore[index]
-    steps[2]["losses"][:2] = -torch.inf  # type: ignore[index]
+    steps[1]["losses"][0] = torch.nan
+    steps[2]["losses"][:2] = -torch.inf
     assert assert_same(steps, device).first_bad.tolist() == [BEFORE + 1, BEFORE + 2, -1]
 
 
 def test_nan_stays_in_its_row(device: torch.device) -> None:
     steps = made(device, 10, 20)
     with torch.no_grad():
-        steps[1]["logits"][0, 3, 4:6] = torch.nan  # type: ignore[index]
+        steps[1]["logits"][0, 3, 4:6] = torch.nan
     totals = assert_same(steps, device)
     assert totals.square_norm.isnan().tolist() == [True, False, False]

@@ -8,7 +8,7 @@ import torch
 from noiselimit.data.examples import DataSet
 from noiselimit.engine import block_networks
 from noiselimit.engine.backend import Backend
-from noiselimit.engine.callbacks import make_averages
+from noiselimit.engine.callbacks import Averages
 from noiselimit.engine.cohort import CohortTrainer
 from noiselimit.engine.layouts import looped, stacked
 from noiselimit.engine.preparation import bind, prepare_all
@@ -34,17 +34,14 @@ def test_training_with_kernels(
             prepare_all(specs, tiny_images),
             [None, None],
             tiny_images,
-            device,
-            threads=1,
-            threads_per_block=1,
-            backend=backend,
+            backend,
             on_epoch=lambda row, record: None,
             on_result=lambda result: results.update({result.row: result}),
-            callback=make_averages,
+            callback=Averages,
         ).train()
         return results
 
-    plain, fused = trained(Backend()), trained(Backend(kernels=True))
+    plain, fused = trained(Backend(device)), trained(Backend(device, kernels=True))
     for row in range(2):
         for name, expected in plain[row].history[0].items():
             near = None if expected is None else pytest.approx(expected, rel=1e-3)
