@@ -14,8 +14,18 @@ from typing import Annotated, Any, NoReturn
 import pandas as pd
 import typer
 
+from noiselimit.cli.options import (
+    Compute,
+    Json,
+    Quiet,
+    Source,
+    field_options,
+    path_option,
+    with_options,
+)
 from noiselimit.data.catalogue import load_data
 from noiselimit.errors import InputError, unknown
+from noiselimit.fields import option
 from noiselimit.files import make_folder
 from paper import tables
 from paper.execute import Runner, make_batches, missing_tasks
@@ -33,28 +43,62 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Reproduce the paper's tables and figures: train their runs, then print or draw them.",
 )
-Out = Annotated[
-    Path | None,
-    typer.Option(
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where results are, and how large the runs are."""
+
+    out: Path | None = option(
+        None,
+        "Folder of results.",
         metavar="FOLDER",
-        help="Folder of results. [default: results/reproduce; runs/reproduce-quick with --quick]",
-    ),
-]
-Seeds = Annotated[
-    str | None, typer.Option(metavar="N,...", help="Seeds of the runs. [default: as many as in the paper]")
-]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Use little data and few epochs; takes minutes on a CPU.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+        shown="results/reproduce; runs/reproduce-quick with --quick",
+    )
+    quick: bool = option(False, "Use little data and few epochs; takes minutes on a CPU.")
+
+    @property
+    def folder(self) -> Path:
+        """The folder of results."""
+        return self.out or Path("runs/reproduce-quick" if self.quick else "results/reproduce")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which runs of a table to train; a figure has no choice."""
+
+    protocol: str | None = option(
+        None, "full: the paper's; short: 40 epochs and few values; short-sgd: with SGD.", shown="full"
+    )
+    seeds: str | None = option(None, "Seeds of the runs.", metavar="N,...", shown="as many as in the paper")
+    methods: str | None = option(None, "Train only these methods.", metavar="NAME,...")
+    cells: str | None = option(
+        None, "Train only these cells, such as uniform:0.8/10000, pair:0.4 or uniform.", metavar="CELL,..."
+    )
+    values: str | None = option(
+        None, "Train only these hyper-parameters, such as beta=10,beta=30.", metavar="VALUE,..."
+    )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long to train."""
+
+    epochs: int | None = option(
+        None, "Train fewer epochs than the paper, for a first look.", metavar="N", min=1
+    )
+    budget_minutes: float | None = option(
+        None, "Stop training after this time; 0 only prints and draws.", metavar="MINUTES", min=0
+    )
 
 
 @app.command("list")
-def list_(seeds: Seeds = None, out: Out = None, quick: Quick = False, as_json: Json = False) -> None:
+@with_options(chosen=field_options(Choice, "seeds"))
+def list_(*, place: Place, chosen: Choice, as_json: Json = False) -> None:
     """Print the tables and figures, and how many of their runs are done."""
     states = []
     for name in (*TABLES, *FIGURES):
-        plan = make_plan(name, _folder(out, quick), quick, seeds=None if name in FIGURES else seeds)
+        plan = make_plan(name, place, Choice() if name in FIGURES else chosen)
         states.append(
             {
                 "name": name,
@@ -71,83 +115,40 @@ def list_(seeds: Seeds = None, out: Out = None, quick: Quick = False, as_json: J
 
 
 @app.command()
+@with_options(compute=field_options(Compute, "device", "threads"))
 def run(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A table or figure; 'list' prints their names.")
     ],
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="full: the paper's; short: 40 epochs and few values; short-sgd: with SGD. [default: full]",
-        ),
-    ] = None,
-    seeds: Seeds = None,
-    methods: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Train only these methods of the table.")
-    ] = None,
-    cells: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CELL,...",
-            help="Train only these cells, such as uniform:0.8/10000, pair:0.4 or uniform.",
-        ),
-    ] = None,
-    values: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE,...",
-            help="Train only these values of the hyper-parameters, such as beta=10,beta=30.",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Train fewer epochs than the paper, for a first look.", min=1),
-    ] = None,
-    budget_minutes: Annotated[
-        float | None,
-        typer.Option(
-            metavar="MINUTES", help="Stop training after this time; 0 only prints and draws.", min=0
-        ),
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of data sets. [default: the variable NOISELIMIT_DATA]"),
-    ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Download the data set if it is missing.")
-    ] = False,
-    device: Annotated[
-        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu or cuda.")
-    ] = "auto",
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", help="CPU threads. [default: all cores]", min=1)
-    ] = None,
-    out: Out = None,
-    runs: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the runs while they train.")] = Path(
+    *,
+    choice: Choice,
+    limits: Limits,
+    source: Source,
+    compute: Compute,
+    place: Place,
+    runs: Annotated[Path, path_option("FOLDER", "Folder of the runs while they train.")] = Path(
         "runs/reproduce"
     ),
-    quick: Quick = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Do not show progress on stderr.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train the missing runs of a table or figure, then print or draw it.
 
     If it is interrupted, the same command resumes.
     """
-    started, place = time.monotonic(), _folder(out, quick)
-    chosen = {"protocol": protocol, "seeds": seeds, "methods": methods, "cells": cells, "values": values}
-    plan = make_plan(name, place, quick, epochs, **chosen)
+    started, out, quick = time.monotonic(), place.folder, place.quick
+    plan = make_plan(name, place, choice, limits.epochs)
+    minutes = limits.budget_minutes
     trained = failed = 0
-    if plan.protocol is not None and plan.missing and budget_minutes != 0:
+    if plan.protocol is not None and plan.missing and minutes != 0:
         runner = Runner(
             plan.protocol,
-            load_data(plan.protocol.source, data_dir, download and not quick),
-            make_folder(place),
+            load_data(plan.protocol.source, source.data_dir, source.download and not quick),
+            make_folder(out),
             runs / f"{plan.protocol.data}{'-quick' if quick else ''}",
-            device=device,
-            threads=threads,
-            deadline=math.inf if budget_minutes is None else started + 60 * budget_minutes,
+            device=compute.device,
+            threads=compute.threads,
+            deadline=math.inf if minutes is None else started + 60 * minutes,
             quiet=quiet,
         )
         try:
@@ -156,11 +157,11 @@ def run(
             print("paper: interrupted; finished runs are kept, the same command resumes", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         trained, failed = runner.trained, runner.failed
-    drawn = [str(path) for path in draw(FIGURES[name], place, quick=quick)] if name in FIGURES else []
+    drawn = [str(path) for path in draw(FIGURES[name], out, quick=quick)] if name in FIGURES else []
     counts = {"runs_trained": trained, "runs_failed": failed, "runs_left": len(plan.missing) - trained}
     cells_found: list[dict[str, Any]] = []
     if plan.cells and plan.protocol is not None:
-        rows = read_rows(rows_path(place, plan.protocol.file))
+        rows = read_rows(rows_path(out, plan.protocol.file))
         found = (tables.cell_result(cell, rows, plan.protocol) for cell in plan.cells)
         cells_found = [result for result in found if result is not None]
     _print_results({"name": name, **counts, "drawn": drawn, "cells": cells_found}, as_json)
@@ -169,7 +170,7 @@ def run(
 
 @dataclass(frozen=True)
 class Plan:
-    """What a call was asked for."""
+    """The options of a call."""
 
     protocol: Protocol | None
     """None if nothing is trained."""
@@ -180,12 +181,13 @@ class Plan:
     """The tasks that are not done yet."""
 
 
-def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **chosen: str | None) -> Plan:
-    """Check the options and find what is to be trained; `chosen` are the options of tables."""
-    some = {option: text.split(",") for option, text in chosen.items() if text is not None}
+def make_plan(name: str, place: Place, choice: Choice, epochs: int | None = None) -> Plan:
+    """Check the options and find what is to be trained."""
+    some = {each: text.split(",") for each, text in vars(choice).items() if text is not None}
+    out, quick = place.folder, place.quick
     if name in FIGURES:
-        for option in some:
-            raise InputError(f"{option} is given, but '{name}' is a figure: leave it out.")
+        for each in some:
+            raise InputError(f"{each} is given, but '{name}' is a figure: leave it out.")
         figure = FIGURES[name]
         if not figure.cells:
             return Plan(None, [], [], [])
@@ -195,19 +197,15 @@ def make_plan(name: str, out: Path, quick: bool, epochs: int | None = None, **ch
         return Plan(protocol, [], tasks, missing_tasks(tasks, rows))
     if name not in TABLES:
         raise unknown("table or figure", name, [*TABLES, *FIGURES])
-    protocol = protocol_for(name, chosen.get("protocol") or "full", quick=quick, epochs=epochs)
+    protocol = protocol_for(name, choice.protocol or "full", quick=quick, epochs=epochs)
     seeds = some.get("seeds", [str(seed) for seed in range(protocol.seeds)])
     if not all(seed.isdecimal() for seed in seeds):
-        raise InputError(f"seeds is '{chosen['seeds']}': give whole numbers ≥ 0, separated by commas.")
+        raise InputError(f"seeds is '{choice.seeds}': give whole numbers ≥ 0, separated by commas.")
     cells = tables.choose_cells(name, some.get("methods"), some.get("cells"))
     tasks = tables.table_tasks(cells, [int(seed) for seed in seeds], protocol)
     if "values" in some:
         tasks = tables.with_values(tasks, some["values"])
     return Plan(protocol, cells, tasks, missing_tasks(tasks, read_rows(rows_path(out, protocol.file))))
-
-
-def _folder(out: Path | None, quick: bool) -> Path:
-    return out or Path("runs/reproduce-quick" if quick else "results/reproduce")
 
 
 def _print_results(summary: dict[str, Any], as_json: bool) -> None:

@@ -86,7 +86,7 @@ def draw_fano(rows: pd.DataFrame) -> str:
 
 
 def draw_learning_curves(rows: pd.DataFrame) -> str | None:
-    """Of each method the value that the noisy validation labels choose."""
+    """For each method, the value with the best noisy validation accuracy."""
     chosen = pd.concat([best(rows[rows["method"] == method]) for method in LOOKS])
     if chosen.empty:
         return None
@@ -102,7 +102,7 @@ def draw_learning_curves(rows: pd.DataFrame) -> str | None:
 
 
 def draw_memorisation(rows: pd.DataFrame) -> str | None:
-    """Of each training the value that noisy validation prefers over the last epochs: no early stopping."""
+    """For each training, the value with the best noisy validation over the last epochs: no early stopping."""
     rows = rows[rows["failure"] == ""]
     if rows.empty:
         return None

@@ -23,8 +23,7 @@ from paper.protocol import Protocol, Task, make_task, protocol_for
 from paper.rows import RUN, append_rows, current, is_exhausted, make_row, read_rows, rows_path
 
 ALONE = ("resnet-34", "resnet-50")
-"""Networks that fill a device: each batch has as many runs as TOGETHER says."""
-TOGETHER = 1
+"""Networks that fill a device: each run is a batch of its own."""
 LEAST_SECONDS = 30.0
 """No batch is started with less time left."""
 LAST_SECONDS = 5.0
@@ -36,7 +35,7 @@ CHECKPOINT_SECONDS = 30.0
 
 
 def missing_tasks(tasks: Iterable[Task], rows: pd.DataFrame) -> list[Task]:
-    """The tasks without a row of as many epochs, or of a run that ended by itself."""
+    """The tasks without a row of as many epochs or of a run that stopped early."""
     newest = current(rows)
     epochs = newest["epochs"].where(~is_exhausted(newest), 10**9)
     served = dict(zip(zip(newest["setting"], newest["seed"], strict=True), epochs, strict=True))
@@ -50,7 +49,7 @@ def make_batches(tasks: Iterable[Task], protocol: Protocol) -> list[list[Task]]:
     """
     batches: dict[tuple[int, int], list[Task]] = {}
     for number, task in enumerate(tasks):
-        key = number // TOGETHER if protocol.network in ALONE else task.cell.n or 0
+        key = number if protocol.network in ALONE else task.cell.n or 0
         batches.setdefault((task.spec.seed, key), []).append(task)
     return [batches[key] for key in sorted(batches)]
 

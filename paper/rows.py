@@ -98,7 +98,7 @@ def current(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_exhausted(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each run ended by itself, so that more epochs would change nothing."""
+    """Whether each run failed or stopped early, so that more epochs would change nothing."""
     return (rows["failure"] != "") | (rows["epochs_run"] < rows["epochs"])
 
 

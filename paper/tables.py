@@ -1,4 +1,4 @@
-"""The paper's tables: its 228 numbers as cells, and what our rows say of each cell."""
+"""The paper's tables: its 228 numbers as cells, and our result for each cell."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -146,12 +146,12 @@ def rank_values(rows: pd.DataFrame) -> list[str]:
 
 
 def cell_result(cell: Cell, rows: pd.DataFrame, protocol: Protocol) -> dict[str, Any] | None:
-    """What the rows say of a cell, beside the paper's number; None if no run of it has a result.
+    """Our result for a cell, beside the paper's number; None if no run of it has a result.
 
     Accuracies are in per cent. `hyper` is the value of the grid that noisy validation chose, `accuracy` the
     mean clean test accuracy over all of its seeds, each at its best noisy-validation epoch. `std` is over the
     seeds, or by bootstrap of the test examples if there is one seed. `values` counts the grid, `values_run`
-    those of it with rows and `values_compared` those with comparable seeds. `meets` tells whether the
+    those of it with rows and `values_compared` those with comparable seeds. `meets` is true if the
     accuracy agrees with the paper's or exceeds it; None if too few epochs ended a run, and for quick runs.
     """
     settings = [task.setting for task in make_tasks(cell, [0], protocol)]
