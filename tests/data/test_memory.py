@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from PIL import Image
@@ -51,6 +52,12 @@ def test_polars():
     assert as_data_set((frame, labels)).fingerprint == expected
     assert as_data_set((frame.lazy(), labels)).fingerprint == expected
     assert as_data_set((frame, labels.to_frame())).fingerprint == expected
+
+
+def test_pyarrow():
+    table = pa.table({**FRAME.to_dict("list"), "y": NAMES})
+    found = as_data_set((table.select(["a", "b"]), table["y"]))
+    assert found.fingerprint == as_data_set((FRAME, NAMES)).fingerprint
 
 
 def test_datasets_of_texts():

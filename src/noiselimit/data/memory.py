@@ -28,7 +28,7 @@ Stack = Callable[[list[Image]], Any]
 def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures: pictures) -> tuple[Any, Any]:
     """(inputs, labels): DataFrames, Series, arrays, and what NumPy makes an array of.
 
-    Takes polars, scipy.sparse and Hugging Face objects, too, torch Datasets and DataLoaders, lists of PIL
+    Takes polars, pyarrow, scipy.sparse and Hugging Face objects, too, torch Datasets and DataLoaders, lists of PIL
     pictures, and lists of texts, which become a frame. Labels are None if the inputs hold them, or are a
     tuple (inputs, labels). `stack` gets a list of pictures before they become an array, and may return an
     array of its own. Objects of other types come back as they are, with None if they have no labels.
@@ -114,7 +114,7 @@ def _is_from(package: str, value: Any, attribute: str) -> bool:
 
 def _to_pandas(value: Any) -> Any:
     value = value.collect() if _is_from("polars", value, "collect") else value
-    return value.to_pandas() if _is_from("polars", value, "to_pandas") else value
+    return value.to_pandas() if hasattr(value, "to_pandas") else value
 
 
 def _to_dense(matrix: Any) -> Any:
