@@ -28,9 +28,9 @@ Stack = Callable[[list[Image]], Any]
 def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures: pictures) -> tuple[Any, Any]:
     """(inputs, labels): DataFrames, Series, arrays, and what NumPy makes an array of.
 
-    Takes polars, pyarrow, scipy.sparse and Hugging Face objects, too, torch Datasets and DataLoaders, lists of PIL
-    pictures, and lists of texts, which become a frame. Labels are None if the inputs hold them, or are a
-    tuple (inputs, labels). `stack` gets a list of pictures before they become an array, and may return an
+    Takes polars, pyarrow, scipy.sparse and Hugging Face objects, too, torch Datasets and DataLoaders, lists
+    of PIL pictures, and lists of texts, which become a frame. Labels are None if the inputs hold them, or are
+    a tuple (inputs, labels). `stack` gets a list of pictures before they become an array, and may return an
     array of its own. Objects of other types come back as they are, with None if they have no labels.
     """
     if labels is None and isinstance(inputs, tuple) and len(inputs) == 2:
