@@ -86,6 +86,8 @@ class Audit:
     """Rows without a label; they are in the table but never flagged."""
     rule: FlagRule
     """How many labels the user wanted to be flagged."""
+    models: int
+    """Number of models that judged."""
     warning: str | None = None
     """Why the audit cannot be trusted, if so."""
     note: str | None = None
@@ -163,7 +165,9 @@ def audit_labels(
     table.attrs = {**attributes, "warning": warning, "note": note}
     threshold = float(quality.error_probability[flags].min()) if flags.any() else None
     ambiguous = find_ambiguous(quality)
-    return Audit(table, noise_rate, threshold, ambiguous, rest.astype(np.int64), rule, warning, note)
+    return Audit(
+        table, noise_rate, threshold, ambiguous, rest.astype(np.int64), rule, len(model.judges), warning, note
+    )
 
 
 def check_probabilities(values: Any) -> Probabilities:
