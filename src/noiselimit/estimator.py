@@ -88,7 +88,8 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A model with `predict_proba` that takes the place of LIMIT's network q. It predicts each example in
         five folds, without its label. The classifier learns only softmax(a) − s(x), the gradient that these
         probabilities s predict, and sees no label; `method` and `beta` then have no effect. `random_state`
-        sets the folds, but not the predictor's own. It gets the encoded inputs as an array [n, values].
+        sets the folds, but not the predictor's own. It gets the encoded inputs as an array [n, values], and
+        `sample_weight` if its `fit` takes it.
 
     Attributes
     ----------

@@ -209,7 +209,8 @@ def cross_fit(
     """Judge labels [n] with a scikit-learn classifier, and fit a copy of it to all of them.
 
     The probabilities [n, C] come from five folds: no row was judged by a model that trained on it. Rows of
-    weight 0 train no model and are judged by the copy that is returned.
+    weight 0 train no model and are judged by the copy that is returned. Other weights count if the model's
+    `fit` takes them.
     """
     if not hasattr(model, "predict_proba"):
         raise InputError(f"predictor {model!r} has no predict_proba: give a classifier that has.")
