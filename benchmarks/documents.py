@@ -258,7 +258,7 @@ def scale_table() -> str:
             f"{100 * row['flagged']:.1f} %",
         ]
         for row in read("audit-scale.json")["rows"]
-        if row["part"] != "images"
+        if row["part"] not in ("images", "probabilities")
     ]
     return markdown(["data", "processor time", "peak memory", "AUROC", "wrong", "flagged"], rows)
 
@@ -271,6 +271,21 @@ def images_table() -> str:
         if row["part"] == "images"
     ]
     return markdown(["images", "processor time", "peak memory"], rows)
+
+
+def probabilities_table() -> str:
+    """Time and memory of finding wrong labels from probabilities."""
+    rows = [
+        [
+            f"{row['rows']:,} × {row['classes']}",
+            f"{row['processor_seconds']:,.0f} s",
+            f"{row['peak_memory_mib'] / 1024:.2f} GiB",
+            f"{row['table_mib'] / 1024:.2f} GiB",
+        ]
+        for row in read("audit-scale.json")["rows"]
+        if row["part"] == "probabilities"
+    ]
+    return markdown(["probabilities", "processor time", "peak memory", "table"], rows)
 
 
 def review_times_table() -> str:
@@ -326,6 +341,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "detection-text": text_table,
     "detection-scale": scale_table,
     "detection-images": images_table,
+    "detection-probabilities": probabilities_table,
     "review-times": review_times_table,
     "review-coverage": review_coverage_table,
 }

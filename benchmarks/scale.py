@@ -1,4 +1,4 @@
-"""Seconds and memory of large audits: many rows, many classes, a messy table; and of embedding images."""
+"""Seconds and memory of large audits: rows, classes, a messy table, probabilities, embedding images."""
 
 import json
 import os
@@ -54,18 +54,31 @@ class Photos:
     images: int
 
 
-Case = Clouds | Messy | Photos
+@dataclass(frozen=True)
+class Probabilities:
+    """Class probabilities in half precision, mapped from a file; a tenth of the labels is wrong."""
+
+    rows: int
+    classes: int
+
+
+Case = Clouds | Messy | Photos | Probabilities
 FULL: dict[str, tuple[Case, ...]] = {
     "messy": (Messy(100_000, 10_000),),
     "rows": (Clouds(1_000_000, 50, 10, 0.5, ".parquet"),),
     "classes": (Clouds(100_000, 50, 1000, 1.0, ".npz"),),
     "images": (Photos(5_000), Photos(20_000), Photos(100_000)),
+    "probabilities": (
+        *(Probabilities(rows, 100) for rows in (1_000_000, 2_000_000, 5_000_000)),
+        Probabilities(50_000_000, 5),
+    ),
 }
 QUICK: dict[str, tuple[Case, ...]] = {
     "messy": (Messy(2_000, 50),),
     "rows": (Clouds(2_000, 5, 3, 0.5, ".parquet"),),
     "classes": (Clouds(2_000, 5, 20, 1.0, ".npz"),),
     "images": (Photos(40),),
+    "probabilities": (Probabilities(2_000, 10),),
 }
 LAUNCH = """
 import json, resource, subprocess, sys, time
@@ -88,6 +101,55 @@ features = PictureFeatures("efficientnet-lite0", device="cpu", side=32)
 data = load_data(folder, reading=Reading(features_side=features.side))
 features.apply(data, cache=Path(folder, ".cache"), threads=int(threads))
 """
+FIND = """
+import json, re, resource, sys, threading, time
+from pathlib import Path
+import numpy as np
+from noiselimit import find_label_issues
+folder, ended, peak = Path(sys.argv[1]), threading.Event(), 0.0
+def watch():
+    global peak
+    while not ended.wait(0.02):
+        peak = max(peak, float(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]))
+watcher = threading.Thread(target=watch)
+watcher.start()
+started, computed = time.perf_counter(), time.process_time()
+labels = np.load(folder / "labels.npy")
+table = find_label_issues(labels, np.load(folder / "probabilities.npy", mmap_mode="r"))
+found = {"seconds": time.perf_counter() - started, "processor_seconds": time.process_time() - computed}
+ended.set()
+watcher.join()
+found["peak_memory_mib"] = peak / 1024
+found["peak_with_file_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+found["table_mib"] = float(table.memory_usage().sum()) / 2**20
+found = {name: round(value, 1) for name, value in found.items()}
+print(json.dumps({**found, "flagged": float(table["is_label_issue"].mean())}))
+"""
+"""The peak memory leaves out the mapped file, whose pages belong to the system's cache."""
+BLOCK = 100_000
+
+
+def make_probabilities(case: Probabilities, folder: Path) -> float:
+    """Write probabilities.npy and labels.npy; returns the share of wrong labels.
+
+    The probabilities repeat after a block of rows. The labels do not.
+    """
+    generator, shape = np.random.default_rng(0), (min(BLOCK, case.rows), case.classes)
+    right = generator.integers(0, case.classes, shape[0])
+    logits = generator.standard_normal(shape, dtype=np.float32)
+    logits[np.arange(shape[0]), right] += 6
+    odds = np.exp(logits)
+    block = (odds / odds.sum(1, keepdims=True)).astype(np.float16)
+    header = {"descr": "<f2", "fortran_order": False, "shape": (case.rows, case.classes)}
+    labels = np.tile(right, case.rows // shape[0])
+    with (folder / "probabilities.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(case.rows // shape[0]):
+            file.write(block.tobytes())
+    wrong = np.flatnonzero(generator.random(case.rows, np.float32) < 0.1)
+    labels[wrong] = (labels[wrong] + generator.integers(1, case.classes, len(wrong))) % case.classes
+    np.save(folder / "labels.npy", labels)
+    return len(wrong) / case.rows
 
 
 def make_messy(messy: Messy, path: Path) -> Flags:
@@ -157,13 +219,24 @@ def make_photos(photos: Photos, folder: Path) -> None:
 def run(command: Sequence[object]) -> dict[str, Any]:
     """Seconds and peak memory of a Python command, as the system reports them."""
     words = [sys.executable, "-c", LAUNCH, sys.executable, *map(str, command)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return dict(json.loads(subprocess.run(words, stdout=subprocess.PIPE, env=environment, check=True).stdout))
+    return dict(
+        json.loads(subprocess.run(words, stdout=subprocess.PIPE, env=one_thread(), check=True).stdout)
+    )
+
+
+def one_thread() -> dict[str, str]:
+    """The environment of a process with one thread of arithmetic."""
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def measure(case: Case, threads: int) -> dict[str, Any]:
-    """One audit with its defaults; of images, how they are embedded."""
+    """One audit with its defaults; of images only embedding, and no training with probabilities."""
     with tempfile.TemporaryDirectory() as folder:
+        if isinstance(case, Probabilities):
+            wrong_share = make_probabilities(case, Path(folder))
+            command = [sys.executable, "-c", FIND, folder]
+            answer = subprocess.run(command, stdout=subprocess.PIPE, env=one_thread(), check=True).stdout
+            return {**asdict(case), **json.loads(answer), "wrong": wrong_share}
         if isinstance(case, Photos):
             make_photos(case, Path(folder))
             return {**asdict(case), **run(["-c", EMBED, folder, threads])}
@@ -191,7 +264,8 @@ def main(
 ) -> None:
     """Measure time and memory of large audits, on the CPU.
 
-    Parts: a messy table, a million rows, a thousand classes, and images that are only embedded.
+    Parts: a messy table, a million rows, a thousand classes, images that are only embedded, and up to 50
+    million rows of probabilities, for which nothing is trained.
     """
     threads, chosen = threads or available_cores(), parts.split(",")
     for part in chosen:

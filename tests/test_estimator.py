@@ -12,9 +12,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import Tensor, nn
 
@@ -214,6 +220,54 @@ def test_weights_count_and_weight_zero_is_absence(blobs: DataSet) -> None:
         weights = np.repeat([1.0, 0.05] if meant == 0 else [0.05, 1.0], len(labels))
         fitted = quick(epochs=30, validation_share=0).fit(twice, both, sample_weight=weights)
         assert fitted.score(inputs, (labels + meant) % 3) > 0.8
+
+
+def test_a_predictor_of_the_users_own_teaches_the_classifier() -> None:
+    inputs, labels = load_digits(return_X_y=True)
+    wrong = np.arange(len(labels)) % 5 < 2
+    given = np.where(wrong, (labels + np.random.default_rng(0).integers(1, 10, len(labels))) % 10, labels)
+    tree, train, test = DecisionTreeClassifier(random_state=0), slice(1000), slice(1000, None)
+    fitted = quick(predictor=tree, epochs=30).fit(inputs[train], given[train])
+    assert (
+        fitted.score(inputs[test], labels[test])
+        > tree.fit(inputs[train], given[train]).score(inputs[test], labels[test]) + 0.1
+    )
+    found = measure(fit_label_model([fitted.predictor_probabilities_], given[train]), given[train])
+    np.testing.assert_array_equal(fitted.label_issues_["label_quality"], found.label_quality)
+    assert fitted.predictor_.score(inputs[train], given[train]) > 0.9
+    assert fitted.beta_ is None
+
+
+class Blind(DummyClassifier):  # type: ignore[misc]
+    """Predicts from the inputs alone."""
+
+    def predict_proba(self, inputs: Any) -> Any:
+        odds = np.exp(inputs[:, : len(self.classes_)])
+        return odds / odds.sum(1, keepdims=True)
+
+
+def test_labels_reach_the_classifier_through_the_predictor_only(blobs: DataSet) -> None:
+    inputs, _ = arrays(blobs)
+    labels = np.random.default_rng(0).integers(0, 3, len(inputs))
+    one, other = (quick(predictor=Blind(), epochs=3).fit(inputs, y) for y in (labels, 2 - labels[::-1]))
+    np.testing.assert_array_equal(one.predict_proba(inputs), other.predict_proba(inputs))
+    assert one.label_issues_warning_ is not None  # chance
+    # A model that memorises every label it sees did not see that of the example that it predicts.
+    memory = quick(predictor=KNeighborsClassifier(1), epochs=3).fit(inputs, labels)
+    assert memory.predictor_.score(inputs, labels) == 1
+    assert (memory.predictor_probabilities_.argmax(1) == labels).mean() < 0.5
+
+
+def test_a_predictor_keeps_to_the_weights(blobs: DataSet) -> None:
+    inputs, labels = arrays(blobs)
+    present = np.arange(len(labels)) % 4 > 0
+    given = np.where(present, labels, (labels + 1) % 3)
+    weighted = quick(predictor=GaussianNB(), epochs=3).fit(inputs, given, sample_weight=2.0 * present)
+    removed = quick(predictor=GaussianNB(), epochs=3).fit(inputs[present], labels[present])
+    np.testing.assert_array_equal(weighted.predict_proba(inputs), removed.predict_proba(inputs))
+    assert weighted.label_issues_["is_label_issue"][~present].mean() > 0.9
+    with pytest.raises(InputError, match="predict_proba"):
+        quick(predictor=LinearSVC()).fit(inputs, labels)
 
 
 @pytest.mark.parametrize("counts", [[1, 1], [1, 1, 1, 1, 1], [40, 1], [60, 1, 1], [3, 2]])

@@ -24,8 +24,9 @@ from noiselimit.audit.calibration import (
     off_label_mass,
     with_off_label_mass,
 )
-from noiselimit.audit.diagnostics import check_learning, count_settings
+from noiselimit.audit.diagnostics import check_agreement, check_learning, count_settings
 from noiselimit.audit.issues import GivenLabels, audit_labels
+from noiselimit.audit.judges import cross_fit
 from noiselimit.audit.label_model import fit_label_model
 from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.audit.plan import auto_batch_size, auto_epochs, is_auto
@@ -83,6 +84,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Above 0, show the progress on stderr.
     features : str, default="auto"
         Pretrained features of images and texts, as in `find_label_issues`.
+    predictor : scikit-learn classifier, optional
+        A model with `predict_proba` that takes the place of LIMIT's network q. It predicts each example in
+        five folds, without its label. The classifier learns only softmax(a) − s(x), the gradient that these
+        probabilities s predict, and sees no label; `method` and `beta` then have no effect. `random_state`
+        sets the folds, but not the predictor's own. It gets the encoded inputs as an array [n, values], and
+        `sample_weight` if its `fit` takes it.
 
     Attributes
     ----------
@@ -97,6 +104,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The chosen runs, one per seed.
     beta_ : float or None
         The chosen beta; None if the method has none.
+    predictor_probabilities_ : array [n, n_classes]
+        With `predictor`: its probabilities of each example, from the fold that did not train on it.
+        `label_issues_` is made from them.
+    predictor_ : classifier
+        With `predictor`: the model fitted to all examples, for new inputs. `fit` uses it only for examples
+        of weight 0.
     """
 
     def __init__(
@@ -115,6 +128,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         verbose: int = 0,
         features: str = "auto",
+        predictor: Any = None,
     ) -> None:
         self.method = method
         self.beta = beta
@@ -130,6 +144,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.features = features
+        self.predictor = predictor
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -166,23 +181,30 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with embedding_progress(not self.verbose) as show:
             inputs, embedding = frozen.embed(canonical_inputs(given, "X"), show)
         seeds = self._draw_seeds()
-        held = hold_out(inputs, labels, len(self.classes_), weights, self.validation_share, seeds[0])
+        targets = self._predict_folds(inputs, labels, seeds[0], weights)
+        share, count = self.validation_share, len(self.classes_)
+        held = hold_out(inputs, labels, count, weights, share, seeds[0], targets)
         data = replace(held.data, table=table, embedding=embedding)
         runs = train(
             self._specs(seeds, len(held.trained), inputs[0].size),
             data,
             device=self.device,
             threads=effective_n_jobs(self.n_jobs),
-            averaged=True,
+            averaged=targets is None,
             progress=bool(self.verbose),
         )
         chosen = [run for run, counts in zip(runs, choose(runs), strict=True) if counts]
         if not chosen:
             failures = (run.metrics["failure"] for run in runs if run.failed)
             raise InputError(f"training failed for every beta, because {next(failures)}.")
-        probabilities, known_from = predict_all(chosen, inputs, labels, held, find_device(str(self.device)))
-        agreed = second_half_agreement(chosen, probabilities, labels, held, count_settings(runs))
-        warning, note = check_learning(chosen, agreed)
+        if targets is not None:
+            probabilities, known_from, note = targets, len(labels), None
+            warning = check_agreement(agreement(targets.argmax(1), labels, count))
+        else:
+            device = find_device(str(self.device))
+            probabilities, known_from = predict_all(chosen, inputs, labels, held, device)
+            agreed = second_half_agreement(chosen, probabilities, labels, held, count_settings(runs))
+            warning, note = check_learning(chosen, agreed)
         audit = audit_labels(
             GivenLabels(labels, self.classes_),
             fit_label_model([probabilities], labels),
@@ -210,6 +232,17 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, skip_check_array=True)  # remembers the names of the columns
             given, y = check_X_y(table.encode(X, "X"), y)
         return given, y, table
+
+    def _predict_folds(
+        self, inputs: npt.NDArray[np.generic], labels: "Rows", seed: int, weights: "Weights | None"
+    ) -> npt.NDArray[np.float32] | None:
+        """Probabilities of the predictor in five folds; None without one."""
+        if self.predictor is None:
+            return None
+        values = np.asarray(inputs, np.float32).reshape(len(inputs), -1)
+        found, self.predictor_ = cross_fit(self.predictor, values, labels, len(self.classes_), seed, weights)
+        self.predictor_probabilities_ = found
+        return found
 
     def _draw_seeds(self) -> list[int]:
         if isinstance(self.seeds, bool) or not isinstance(self.seeds, int | np.integer) or self.seeds < 1:
@@ -241,9 +274,12 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _specs(self, seeds: list[int], examples: int, values: int) -> list[RunSpec]:
         choices: dict[str, Any] = {}
-        if not is_auto(self.beta):
+        method = self.method
+        if self.predictor is not None:
+            method = "ce"  # whose gradient is softmax(a) − s if the labels are probabilities s
+        elif not is_auto(self.beta):
             choices["beta"] = self.beta
-        elif "beta" in get_method(self.method).hyper:
+        elif "beta" in get_method(method).hyper:
             choices["beta"] = [3.0, 10.0, 30.0]
         size: Any = self.batch_size
         if is_auto(size):
@@ -253,7 +289,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_auto(epochs):
             epochs = auto_epochs(examples, size)
         return grid(
-            method=self.method,
+            method=method,
             seed=seeds,
             network=self.network,
             epochs=epochs,
@@ -304,16 +340,20 @@ def hold_out(
     weights: Weights | None,
     share: float,
     seed: int,
+    targets: npt.NDArray[np.float32] | None = None,
 ) -> HoldOut:
     """Hold out a share of the examples for validation; every class keeps an example to train on.
 
-    Examples of weight 0 are left out. Validation counts examples in proportion to their weights.
+    Examples of weight 0 are left out. Validation counts examples in proportion to their weights. If there
+    are `targets` [n, C], training learns them, and validation compares with the class most probable there.
     """
     share = number("validation_share", share, at_least=0.0, below=1.0)
     used = np.arange(len(labels)) if weights is None else np.flatnonzero(weights > 0)
     if len(np.unique(labels[used])) < 2:
         which = "" if weights is None else " with a weight above 0"
         raise InputError(f"y has only one class{which}: give examples of at least two classes.")
+    if targets is not None:
+        labels = targets.argmax(1)
     validated = used[_validation_rows(labels[used], share, seed)]
     trained = np.setdiff1d(used, validated)
     how: dict[str, Any] = {
@@ -323,6 +363,8 @@ def hold_out(
     }
     scaled = None if weights is None else weights[trained] / weights[trained].max()
     training = make_examples(inputs[trained], labels[trained], weights=scaled, **how)
+    if targets is not None:
+        training = replace(training, targets=targets[trained])
     rows = validated if len(validated) else trained
     if weights is not None:
         rows = _repeat_by_weight(rows, weights[rows])

@@ -1,6 +1,8 @@
 """`find_label_issues` with probabilities: its table, its rules and its errors."""
 
 import re
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noiselimit import InputError, find_label_issues
+from noiselimit.audit import label_model, quality
 from noiselimit.audit.issues import (
     FlagRule,
     audit_probabilities,
@@ -110,9 +113,27 @@ def test_categories_are_columns_in_their_own_order(names: list[Any]) -> None:
         table = find_label_issues(labels=form, pred_probs=p)
         assert (table["is_label_issue"] == plain["is_label_issue"]).all()
         assert (table["predicted_label"] == np.array(names, object)[plain["predicted_label"]]).all()
+        assert names == [0, 1, 2] or table["predicted_label"].dtype == categories.dtype
     some = labels < 2  # one category without a label
     table = find_label_issues(labels=categories[some], pred_probs=p[some])
     assert (table["given_label"] == np.array(names, object)[labels[some]]).all()
+
+
+def test_memory_grows_by_the_table_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quality, "CHUNK", 2**15)
+    monkeypatch.setattr(label_model, "VALUES", 2**15)
+    labels, p = draw(300_000, classes=4)
+    np.save(tmp_path / "p.npy", p.astype(np.float16))
+
+    def peak(rows: int) -> int:
+        mapped = np.load(tmp_path / "p.npy", mmap_mode="r")[:rows]
+        tracemalloc.start()
+        find_label_issues(labels[:rows], mapped)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(300_000) - peak(100_000) < 200_000 * 75  # 50 million rows in less than 4 GB
 
 
 def test_columns_in_the_wrong_order_are_noticed() -> None:

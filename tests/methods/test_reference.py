@@ -1,6 +1,7 @@
 """Every method against its formula in the paper, example by example, and what is special about each."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,3 +149,10 @@ def test_gce_is_finite_where_the_probability_vanishes(q: float) -> None:
     loss = METHODS["gce"].loss(Batch(logits, logits, torch.tensor([[2]])), {"q": torch.tensor([q])})
     assert float(loss.detach()) == pytest.approx(-np.expm1(-600 * q) / q if q else 600.0, rel=1e-5)
     assert torch.autograd.grad(loss.sum(), logits)[0].isfinite().all()
+
+
+def test_cross_entropy_with_probabilities_has_the_gradient_of_limit() -> None:
+    batch, hyper = make_batch("ce", 2, 6, 4)
+    s = torch.rand(batch.logits.shape, dtype=torch.float64).softmax(-1)
+    found = gradients(METHODS["ce"].loss(replace(batch, labels=s), hyper), batch)["logits"]
+    torch.testing.assert_close(found, (batch.logits.softmax(-1) - s) / 6)

@@ -174,6 +174,8 @@ def test_a_review_through_the_interface(own_session: Session) -> None:
     assert [entry["action"] for entry in detail["history"]] == ["relabel"]
     near = page.get(f"/api/near/{first}?other={detail['other']}").json()
     assert len(near["neighbours"]) == 12
+    assert "models prefer" in near["why"]
+    assert "of its 12 nearest neighbours" in near["why"]
     assert all(near["rows"][str(row)]["given"] == brief["given"] for row in near["examples"]["given"])
     decide(page, first, "keep", reviewer="bo")
     assert page.get("/api/list?state=conflict").json()["rows"] == [first]

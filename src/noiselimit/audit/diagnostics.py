@@ -112,7 +112,7 @@ def check_learning(runs: Sequence[Run], agreement: Agreement | None) -> tuple[st
     Returns a warning, why the audit cannot be trusted, and a note, what could be done better; None if all is
     well.
     """
-    warning = _check_agreement(agreement)
+    warning = check_agreement(agreement)
     if warning is not None:
         return warning, None
     best = max(runs, key=lambda run: _last_quarters(run, "validation_accuracy")[1])
@@ -135,7 +135,7 @@ def check_learning(runs: Sequence[Run], agreement: Agreement | None) -> tuple[st
     return None, None
 
 
-def _check_agreement(agreement: Agreement | None) -> str | None:
+def check_agreement(agreement: Agreement | None) -> str | None:
     """A warning if the networks learned too little to check labels."""
     if agreement is None:
         return (

@@ -86,6 +86,8 @@ class Audit:
     """Rows without a label; they are in the table but never flagged."""
     rule: FlagRule
     """How many labels the user wanted to be flagged."""
+    models: int
+    """Number of models that judged."""
     warning: str | None = None
     """Why the audit cannot be trusted, if so."""
     note: str | None = None
@@ -108,17 +110,17 @@ class GivenLabels:
 
     labels: Labels
     """[n]; −1 if missing."""
-    names: npt.NDArray[Any] | None
-    """[C]; None if the labels are the class numbers themselves."""
+    names: npt.NDArray[Any] | pd.Categorical | None
+    """[C]; None if the labels are the class numbers themselves. With a categorical, labels are one, too."""
 
     @property
     def missing(self) -> Flags:
         """[n]"""
         return np.asarray(self.labels < 0)
 
-    def to_names(self, labels: Labels) -> npt.NDArray[Any]:
+    def to_names(self, labels: Labels) -> Any:
         """Convert class numbers to the user's labels."""
-        return labels if self.names is None else np.asarray(self.names[labels])
+        return labels if self.names is None else self.names[labels]
 
 
 def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule = AUTOMATIC) -> Audit:
@@ -161,9 +163,11 @@ def audit_labels(
     if warning is not None:
         attributes = dict.fromkeys(attributes)
     table.attrs = {**attributes, "warning": warning, "note": note}
-    threshold = float(quality.error_probability[flags].min()) if flags.any() else None
+    threshold = 1.0 - float(quality.label_quality[flags].max()) if flags.any() else None
     ambiguous = find_ambiguous(quality)
-    return Audit(table, noise_rate, threshold, ambiguous, rest.astype(np.int64), rule, warning, note)
+    return Audit(
+        table, noise_rate, threshold, ambiguous, rest.astype(np.int64), rule, len(model.judges), warning, note
+    )
 
 
 def check_probabilities(values: Any) -> Probabilities:
@@ -195,12 +199,12 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
     categories are the columns. None, NaN and blank strings are missing labels.
     """
     array = values.array if isinstance(values, pd.Series | pd.Index) else values
-    names: npt.NDArray[Any] | None = None
+    names: Any = None
     if isinstance(array, pd.Categorical) and len(array.categories) == classes:
         labels = np.asarray(array.codes, np.int64)
-        names = array.categories.to_numpy()
-        if names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all()):
-            names = None
+        numbers = array.categories.to_numpy()
+        if numbers.dtype.kind not in "iu" or bool((numbers != np.arange(len(numbers))).any()):
+            names = pd.Categorical.from_codes(np.arange(classes), dtype=array.dtype)
     else:
         filled, missing = fill_labels(values, "labels")
         known = read_labels(filled, "labels")
@@ -226,8 +230,10 @@ def check_labels(values: Any, rows: int, classes: int) -> GivenLabels:
 def _disagreement_note(given: GivenLabels, probabilities: Probabilities) -> str | None:
     """A note if probabilities and labels agree no more than by chance, as with columns in wrong order."""
     labelled = ~given.missing
-    predicted = np.asarray(probabilities.argmax(1))[labelled]
-    found = agreement(predicted, given.labels[labelled], probabilities.shape[1])
+    predicted = np.empty(len(labelled), np.int64)
+    for part in chunks(*probabilities.shape):  # argmax copies what is mapped from a file
+        predicted[part] = probabilities[part].argmax(1)
+    found = agreement(predicted[labelled], given.labels[labelled], probabilities.shape[1])
     if found.beyond_chance >= MIN_BEYOND_CHANCE or found.examples < MIN_LABELS:
         return None
     return (
@@ -284,9 +290,7 @@ def _make_table(given: GivenLabels, quality: Quality, flags: Flags, labelled: Fl
         "suggested_probability": quality.probability,
         "models_against": quality.against,
     }
-    table = pd.DataFrame(columns)
-    ranks = table["label_quality"].groupby(quality.given).rank(method="first")
-    table["rank_in_class"] = ranks.astype(np.int64)
+    table = pd.DataFrame({**columns, "rank_in_class": _ranks(quality)}, copy=False)
     if not labelled.all():
         integers = ["rank_in_class", "models_against"] + (
             ["given_label", "predicted_label"] if given.names is None else []
@@ -295,8 +299,18 @@ def _make_table(given: GivenLabels, quality: Quality, flags: Flags, labelled: Fl
         table.index = pd.Index(np.flatnonzero(labelled))
         table = table.reindex(np.arange(len(labelled)))
         table["is_label_issue"] = table["is_label_issue"].eq(True)
-    table["row"] = np.arange(len(labelled))
+    table["row"] = np.arange(len(labelled), dtype=np.int32)
     return table
+
+
+def _ranks(quality: Quality) -> npt.NDArray[np.int32]:
+    """1 for the label of lowest quality among those of its class, and so on; ties in data order."""
+    ranks = np.empty(len(quality), np.int32)
+    for label in range(len(quality.joint)):
+        rows = np.flatnonzero(quality.given == label)
+        rows = rows[np.argsort(quality.label_quality[rows], kind="stable")]
+        ranks[rows] = np.arange(1, len(rows) + 1)
+    return ranks
 
 
 def compare_with_clean_labels(audit: Audit, data: DataSet) -> dict[str, Any] | None:

@@ -13,18 +13,21 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from noiselimit.audit.quality import Labels, Probabilities
 from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.examples import DataSet
+from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
 
 FOLDS = 5
@@ -198,3 +201,33 @@ def _neighbours(task: Task) -> Probabilities:
     for rank in range(votes.shape[1]):
         found[np.arange(len(inputs)), task.labels[rows[:, rank]]] += votes[:, rank]
     return np.asarray(found / found.sum(1, keepdims=True))
+
+
+def cross_fit(
+    model: Any, inputs: Inputs, labels: Labels, classes: int, seed: int, weights: Any = None
+) -> tuple[Probabilities, Any]:
+    """Judge labels [n] with a scikit-learn classifier, and fit a copy of it to all of them.
+
+    The probabilities [n, C] come from five folds: no row was judged by a model that trained on it. Rows of
+    weight 0 train no model and are judged by the copy that is returned. Other weights count if the model's
+    `fit` takes them.
+    """
+    if not hasattr(model, "predict_proba"):
+        raise InputError(f"predictor {model!r} has no predict_proba: give a classifier that has.")
+    used = np.arange(len(labels)) if weights is None else np.flatnonzero(weights > 0)
+    known, values = labels[used], inputs[used]
+    if np.bincount(known).max() < FOLDS:
+        raise InputError(f"y has no class with {FOLDS} examples, which predictor needs for {FOLDS} folds.")
+    weighs = weights is not None and has_fit_parameter(model, "sample_weight")
+    params = {"sample_weight": weights[used]} if weighs else {}
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class|Number of classes in training fold")
+        predicted = cross_val_predict(model, values, known, cv=folds, method="predict_proba", params=params)
+    fitted = clone(model).fit(values, known, **params)
+    found = np.zeros((len(labels), classes), np.float32)
+    found[np.ix_(used, fitted.classes_)] = predicted
+    if len(used) < len(labels):
+        rest = np.setdiff1d(np.arange(len(labels)), used)
+        found[np.ix_(rest, fitted.classes_)] = fitted.predict_proba(inputs[rest])
+    return found, fitted

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from noiselimit.audit.quality import Floats, Labels, Probabilities
+from noiselimit.audit.quality import Flags, Floats, Labels, Probabilities
 from noiselimit.randomness import Stream, uniforms
 
 FLOOR = 0.005
@@ -79,7 +79,7 @@ def fit_label_model(judges: Sequence[Probabilities], given: Labels) -> LabelMode
     No judge may have trained on the label that it judges. The first should learn noise the least.
     """
     classes = judges[0].shape[1]
-    rows = _sample(np.flatnonzero(given >= 0), VALUES // (classes * len(judges)))
+    rows = _sample(given >= 0, VALUES // (classes * len(judges)))
     logs, labels = np.stack([_logarithms(judge[rows]) for judge in judges]), given[rows]
     start = LabelModel(
         judges, np.full(len(judges), 1 / len(judges)), np.zeros(classes), np.eye(classes), anchors=0
@@ -90,12 +90,14 @@ def fit_label_model(judges: Sequence[Probabilities], given: Labels) -> LabelMode
     return _fit_pool(replace(noisy, transition=transition, anchors=anchors), logs, labels)
 
 
-def _sample(rows: Labels, most: int) -> Labels:
-    """At most so many of the rows, spread evenly."""
-    if len(rows) <= most:
-        return rows
-    places = (np.arange(most) + uniforms(0, Stream.SAMPLING, 0, most)) * (len(rows) / most)
-    return rows[places.astype(np.int64)]
+def _sample(known: Flags, most: int) -> Labels:
+    """At most so many of the rows that are true, spread evenly."""
+    count = int(np.count_nonzero(known))
+    if count <= most:
+        return np.flatnonzero(known)
+    places = (np.arange(most) + uniforms(0, Stream.SAMPLING, 0, most)) * (count / most)
+    rows = places.astype(np.int64)
+    return rows if count == len(known) else np.flatnonzero(known)[rows]
 
 
 def _logarithms(probabilities: Probabilities) -> Floats:

@@ -52,7 +52,7 @@ def estimate_noise_rate(quality: Quality, anchors: int, known_from: int | None =
     """
     examples, error = len(quality), quality.error_probability
     wrong = float(error.sum())
-    share, unsure = wrong / examples, float((error * quality.label_quality).sum()) / max(wrong, 1e-9)
+    share, unsure = wrong / examples, float(error @ quality.label_quality) / max(wrong, 1e-9)
     spread = share * unsure
     low, high = wilson(share * anchors, anchors, Z_90)
     interval = (

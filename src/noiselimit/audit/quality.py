@@ -1,6 +1,7 @@
 """Measures of each label, from a label model.
 
-Large arrays [n, C] are processed in chunks of rows, so a memory-mapped array is never copied as a whole.
+Large arrays [n, C] are processed in chunks of rows, so a memory-mapped array is never copied as a whole. What
+is kept of each row counts where there are many: whole arrays [n] are written once and not copied.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ class Quality:
     """‖onehot(given) − probabilities‖, in [0, √2]."""
     label_quality: Floats
     """Probability that the label is right. Closer to 0 than one minus the probability that it is wrong."""
-    against: Labels
+    against: npt.NDArray[np.int8]
     """Number of judges that find another class more probable."""
     joint: Floats
     """[C given, C true]: expected number of labels."""
@@ -66,19 +67,24 @@ def measure(model: "LabelModel", labels: Labels) -> Quality:
     """Measure the labels [n] of the model's examples; rows whose label is −1 are left out."""
     rows, classes = model.shape
     joint, overlap = np.zeros((2, classes, classes))
-    found = []
+    known = labels >= 0
+    every = labels if known.all() else labels[known]
+    predicted, against = np.empty(len(every), np.int64), np.zeros(len(every), np.int8)
+    probability, gap, quality = (np.empty(len(every)) for _ in range(3))
+    end = 0
     for part in chunks(rows, classes):
-        known = labels[part] >= 0
-        given, true_classes = labels[part][known], model.true_classes(part)[known]
+        start, end = end, end + int(np.count_nonzero(known[part]))
+        own = slice(start, end)
+        given, true_classes = every[own], model.true_classes(part)[known[part]]
         posterior = model.posterior(true_classes, given)
         np.add.at(joint, given, posterior)
         first, second, least = _two_most_probable(true_classes)
         np.add.at(overlap, (first, second), least)
-        against = np.sum([judge[part][known].argmax(1) != given for judge in model.judges], axis=0)
-        right = posterior[np.arange(len(given)), given]
-        found.append((given, *_measure_chunk(true_classes, given), right, against))
-    given, predicted, probability, gap, right, against = map(np.concatenate, zip(*found, strict=True))
-    return Quality(given, predicted, probability, gap, right, against, joint, overlap + overlap.T)
+        for judge in model.judges:
+            against[own] += judge[part][known[part]].argmax(1) != given
+        quality[own] = posterior[np.arange(len(given)), given]
+        predicted[own], probability[own], gap[own] = _measure_chunk(true_classes, given)
+    return Quality(every, predicted, probability, gap, quality, against, joint, overlap + overlap.T)
 
 
 def _two_most_probable(probabilities: Floats) -> tuple[Labels, Labels, Floats]:

@@ -1,6 +1,6 @@
 """The output of an audit: summary for the terminal and JSON, and the contents of the HTML page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,9 @@ from noiselimit.audit.issues import (
     describe_audit,
     describe_noise_rate,
 )
+from noiselimit.audit.neighbours import NEIGHBOURS, comparable_features, explain, nearest, squared_norms
+from noiselimit.audit.quality import Labels
+from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.columns import Categorical, Date, Numeric, Text
 from noiselimit.data.examples import DataSet
 from noiselimit.report.charts import MAX_CLASSES
@@ -27,6 +30,8 @@ from noiselimit.runs.run import Run
 
 MOST_CARDS, BATCH = 2000, 64
 """Labels that the page shows at most, and cards that are made at a time."""
+MULTIPLICATIONS = 10**11
+"""Cost at most of comparing the labels of the page with all examples."""
 MOST_PAIRS = 40
 """Class pairs that the page can be filtered by."""
 WORST_SHOWN = 24
@@ -236,7 +241,10 @@ def _make_cards(
     shown = audit.table.iloc[rows].rename(columns={"row": "index", "predicted_label": "suggested_label"})
     clean = data.examples.clean_labels
     shown = shown.assign(
-        clean_label=None if clean is None else clean[rows], error=error[rows], pair=frame["pair"].to_numpy()
+        clean_label=None if clean is None else clean[rows],
+        error=error[rows],
+        pair=frame["pair"].to_numpy(),
+        why=_reasons(rows, audit, data),
     )
     found: list[Suspect] = []
     for start in range(0, len(shown), BATCH):
@@ -245,6 +253,30 @@ def _make_cards(
             each if each.image is None else replace(each, image=thumbnail(each.image)) for each in batch
         ]
     return found
+
+
+def _reasons(rows: Labels, audit: Audit, data: DataSet) -> list[str]:
+    """Why these labels are in doubt; without neighbours if it takes long to find them."""
+    inputs, table = data.examples.inputs, audit.table.iloc[rows]
+    near: Iterable[Labels] = [rows[:0]] * len(rows)
+    if not isinstance(inputs, LazyInputs) and len(rows) * inputs.size <= MULTIPLICATIONS:
+        features = comparable_features(data)
+        near = nearest(features, squared_norms(features), rows, NEIGHBOURS)
+    given = data.examples.labels
+    suggested, against = (
+        table[name].to_numpy(np.float64, na_value=np.nan) for name in ("predicted_label", "models_against")
+    )
+    return [
+        explain(
+            int(given[row]),
+            int(other),
+            data.examples.class_names,
+            against=votes,
+            models=audit.models,
+            neighbours=given[found].tolist(),
+        )
+        for row, other, votes, found in zip(rows, suggested, against, near, strict=True)
+    ]
 
 
 def describe_inputs(data: DataSet) -> str:

@@ -3,19 +3,18 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from noiselimit.audit.decisions import COLUMNS, DECISIONS, Decisions
-from noiselimit.audit.quality import Labels, Probabilities
-from noiselimit.data.arrays import Inputs, LazyInputs
+from noiselimit.audit.neighbours import NEIGHBOURS, comparable_features, explain, nearest, squared_norms
+from noiselimit.audit.quality import Floats, Labels, Probabilities
 from noiselimit.data.catalogue import DATA_SETS, VARIABLE, load_data
 from noiselimit.data.examples import DataSet
 from noiselimit.data.reading import CACHE, Reading
@@ -31,8 +30,6 @@ KINDS: dict[Any, type] = {str | None: str, int | None: int, str: str, bool: bool
 """JSON types of the fields of a `Reading`."""
 NOT_STORED = frozenset({"cache", "progress", "keep_unlabelled"})
 """Fields of a `Reading` that belong to one call."""
-POOLED = 16
-"""Height and width to which pictures shrink when their pixels serve as features."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,7 @@ class SavedAudit:
     moved_to: Path | None = None
     """Where the user says that the data are now."""
 
-    @property
+    @cached_property
     def given(self) -> Labels:
         """[n]: the given class numbers, −1 if missing."""
         return np.asarray(self.table["given_label"].cat.codes, np.int64)
@@ -255,13 +252,43 @@ class SavedAudit:
         embedded = None if self.embedding is None else self._embed(data, self.embedding)
         if embedded is not None:
             return embedded
-        inputs = data.examples.inputs
-        if inputs.ndim == 4:
-            return _pooled(inputs)
-        found = np.asarray(inputs, np.float32)
-        numeric = np.ones(found.shape[1], bool) if data.table is None else data.table.is_numeric
-        spread = np.where(numeric, found.std(0), 1.0)
-        return np.asarray((found - found.mean(0)) / np.where(spread > 0, spread, 1.0), np.float32)
+        return comparable_features(data) if embedded is None else embedded
+
+    def explain(self, row: int) -> str:
+        """Say why a label is in doubt: how many models prefer another class, and what its neighbours are.
+
+        Parameters
+        ----------
+        row : int
+            Position in the data, from 0.
+
+        Returns
+        -------
+        str
+            One sentence. The first call reads the data.
+        """
+        features, squares = self._searchable
+        (near,) = nearest(features, squares, [row], NEIGHBOURS)
+        return self.explain_with(row, near)
+
+    def explain_with(self, row: int, near: Labels | Sequence[int]) -> str:
+        """`explain` with the rows of the nearest examples, if you have them."""
+        given, own = self.given, self.table.iloc[row]
+        suggested = int(self.table["predicted_label"].cat.codes.iloc[row])
+        against = own["models_against"]
+        return explain(
+            int(given[row]),
+            suggested,
+            self.class_names,
+            against=np.nan if pd.isna(against) else float(against),
+            models=len(self.summary["judges"]),
+            neighbours=given[np.asarray(near, np.int64)].tolist(),
+        )
+
+    @cached_property
+    def _searchable(self) -> tuple[Features, Floats]:
+        features = self.features()
+        return features, squared_norms(features)
 
     def _embed(self, data: DataSet, embedding: Embedding) -> Features | None:
         """Features of the pictures; None if they are not in the cache and the model is not built in."""
@@ -296,17 +323,3 @@ def fingerprint(place: Path, names: Iterable[str] | None = None) -> str:
             size = -1
         digest.update(json.dumps([name, size]).encode())
     return digest.hexdigest()
-
-
-def _pooled(pictures: Inputs) -> Features:
-    """Pixels [n, d] in [0, 1] of pictures [n, channels, height, width] after averaging to small squares."""
-    rows = []
-    edges = [np.unique(np.linspace(0, side, POOLED + 1).astype(int))[:-1] for side in pictures.shape[2:]]
-    areas = [np.diff([*own, side]) for own, side in zip(edges, pictures.shape[2:], strict=True)]
-    area = np.multiply.outer(*areas)
-    for row in range(len(pictures)):
-        picture: npt.NDArray[Any] = np.asarray(pictures[row], np.float32)
-        rows.append((np.add.reduceat(np.add.reduceat(picture, edges[0], 1), edges[1], 2) / area).ravel())
-    found = np.stack(rows)
-    highest = 255.0 if isinstance(pictures, LazyInputs) else float(np.abs(found).max()) or 1.0
-    return np.asarray(found / highest, np.float32)

@@ -56,6 +56,8 @@ class Examples:
     """[n] names of the examples at their source, such as file names."""
     kept: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     """Columns [n] of a table for the outputs, with their names there: identifiers and texts."""
+    targets: npt.NDArray[np.float32] | None = None
+    """[n, C] probabilities that `ce` learns instead of the labels."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -89,6 +91,8 @@ class Examples:
         # Only if present, so that data without them keep the fingerprint of earlier versions.
         if self.weights is not None:
             _add_array(digest, self.weights)
+        if self.targets is not None:
+            _add_array(digest, self.targets)
         for name in sorted(self.label_sets):
             digest.update(name.encode())
             _add_array(digest, self.label_sets[name])
@@ -302,6 +306,7 @@ def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
         labels=examples.labels[rows],
         clean_labels=take(examples.clean_labels),
         weights=take(examples.weights),
+        targets=take(examples.targets),
         label_sets={name: labels[rows] for name, labels in examples.label_sets.items()},
         names=None if names is None else [names[row] for row in rows],
         kept={name: values[rows] for name, values in examples.kept.items()},

@@ -101,6 +101,7 @@ class Part:
     index: Tensor  # int64 [K, m]: which inputs each row uses
     labels: Tensor  # int64 [K, m]
     weights: Tensor | None = None  # float32 [K, m]: weights in training, 1 on average; None: all 1
+    targets: Tensor | None = None  # float32 [n, C], shared by all rows: what to learn instead of the labels
     wrong: Tensor | None = None  # bool [K, m]: which labels are wrong, if known; for metrics only
 
     def __len__(self) -> int:
@@ -110,7 +111,7 @@ class Part:
         """The part of these rows."""
         weights = None if self.weights is None else self.weights[rows]
         wrong = None if self.wrong is None else self.wrong[rows]
-        return Part(self.inputs, self.index[rows], self.labels[rows], weights, wrong)
+        return replace(self, index=self.index[rows], labels=self.labels[rows], weights=weights, wrong=wrong)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,7 @@ class InputBatch:
     inputs: Tensor  # [K, B, ...], standardised
     labels: Tensor  # int64 [K, B]
     weights: Tensor | None  # float32 [K, B]
+    targets: Tensor | None  # float32 [K, B, C]
     wrong: Tensor | None  # bool [K, B]
     positions: Tensor  # int64 [K, B]: positions of the examples in their part
 
@@ -211,6 +213,7 @@ def _batch(part: Part, inputs: Tensor, positions: Tensor) -> InputBatch:
         inputs,
         part.labels.gather(1, positions),
         None if part.weights is None else part.weights.gather(1, positions),
+        None if part.targets is None else part.targets[part.index.gather(1, positions)],
         None if part.wrong is None else part.wrong.gather(1, positions),
         positions,
     )
@@ -271,8 +274,14 @@ def block_data(
         test = official_part("test", data.test)
     elif len(runs[0].split.test):
         test = split_part([run.split.test for run in runs], true)
+    targets = data.examples.targets
     return BlockData(
-        train=replace(train, weights=stack(weights) if weights else None, wrong=stack(wrong)),
+        train=replace(
+            train,
+            weights=stack(weights) if weights else None,
+            targets=None if targets is None else torch.from_numpy(targets).to(backend.device),
+            wrong=stack(wrong),
+        ),
         validation=validation,
         selection=selection,
         test=test,

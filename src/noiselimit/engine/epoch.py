@@ -114,7 +114,7 @@ def compute_losses(
         batch = Batch(
             logits=_rows(logits, rows),
             features=_rows(features, rows),
-            labels=_rows(given.labels, rows),
+            labels=_rows(given.labels if given.targets is None else given.targets, rows),
             predictor_logits=own,
             draws=draw(group.sampling_keys, step, (logits.shape[1], logits.shape[2])) if draw else None,
             weights=None if given.weights is None else _rows(given.weights, rows),

@@ -23,7 +23,8 @@ class Batch:
     features: Tensor
     """[K, B, F] inputs z of the classifier's last layer."""
     labels: Tensor
-    """[K, B] given labels, int64; in your own loop also probabilities [K, B, C], for LIMIT-G and LIMIT-L."""
+    """[K, B] given labels, int64; or probabilities [K, B, C] of examples that have them (`Examples.targets`)
+    and in your own loop, for CE, LIMIT-G and LIMIT-L."""
     predictor_logits: Tensor | None = None
     """[K, B, C] outputs r of the predictor, for methods that need one."""
     draws: Tensor | None = None
@@ -76,7 +77,9 @@ def onehot(labels: Tensor, classes: int, dtype: "torch.dtype") -> Tensor:
 
 
 def log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
-    """[...] log softmax(logits)_y, finite however small the probability."""
+    """[...] log softmax(logits)_y, finite however small the probability; its mean under labels [..., C]."""
+    if labels.is_floating_point():
+        return (labels * logits.log_softmax(-1)).sum(-1)
     return logits.log_softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 

@@ -51,6 +51,8 @@ class Suspect:
     """Probability that the given label is wrong; None: the card shows the gap."""
     pair: int | None = None
     """Number of the class pair by which the page can be filtered."""
+    why: str = ""
+    """Why the label is in doubt."""
 
     @property
     def is_long(self) -> bool:

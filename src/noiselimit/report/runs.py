@@ -191,13 +191,13 @@ def _suspects(run: Run, data: DataSet) -> list[Suspect]:
 def make_suspects(worst: pd.DataFrame, data: DataSet) -> list[Suspect]:
     """One per row of a table with the columns index, given_label, suggested_label, gap and clean_label.
 
-    The columns error and pair may be there, too.
+    The columns error, pair and why may be there, too.
     """
     names, files = data.examples.class_names, data.examples.names
     clean = [None if pd.isna(label) else names[int(label)] for label in worst["clean_label"]]
     columns = (worst[name].tolist() for name in ("index", "given_label", "suggested_label", "gap"))
     looks = show_inputs(data, worst["index"].to_numpy())
-    more = worst[[name for name in ("error", "pair") if name in worst]].to_dict("records")
+    more = worst[[name for name in ("error", "pair", "why") if name in worst]].to_dict("records")
     return [
         Suspect(
             index,

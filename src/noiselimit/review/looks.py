@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from noiselimit.audit.neighbours import nearest, squared_norms
+from noiselimit.audit.quality import Floats
 from noiselimit.data.arrays import highest_value
 from noiselimit.data.columns import Numeric, Text
 from noiselimit.data.examples import DataSet
@@ -214,7 +216,7 @@ class Neighbours:
     def __init__(self, load: Callable[[], Features]) -> None:
         self._ready = threading.Event()
         self._features: Features | None = None
-        self._squares: npt.NDArray[np.float32] | None = None
+        self._squares: Floats | None = None
         self.problem: str | None = None
         self.nearest = lru_cache(4096)(self._find)
         self._thread = threading.Thread(target=self._fill, args=(load,), daemon=True)
@@ -223,7 +225,7 @@ class Neighbours:
     def _fill(self, load: Callable[[], Features]) -> None:
         try:
             features = load()
-            self._features, self._squares = features, np.einsum("nd,nd->n", features, features)
+            self._features, self._squares = features, squared_norms(features)
         except Exception as error:  # the review goes on without neighbours, and the page says why
             self.problem = str(error)
         self._ready.set()
@@ -235,8 +237,5 @@ class Neighbours:
     def _find(self, row: int, count: int) -> tuple[int, ...]:
         if self._features is None or self._squares is None:
             return ()
-        distance = self._squares - 2 * (self._features @ self._features[row])
-        distance[row] = np.inf
-        count = min(count, len(distance) - 1)
-        nearest = np.argpartition(distance, count - 1)[:count]
-        return tuple(nearest[np.argsort(distance[nearest], kind="stable")].tolist())
+        (found,) = nearest(self._features, self._squares, [row], count)
+        return tuple(found.tolist())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from noiselimit.audit.decisions import Decision, Decisions, Entry, disagree, settle, standing
+from noiselimit.audit.neighbours import NEIGHBOURS
 from noiselimit.audit.saved import SavedAudit
 from noiselimit.errors import InputError
 from noiselimit.report.content import legal
@@ -17,7 +18,7 @@ from noiselimit.review.looks import Looks, Neighbours
 from noiselimit.review.queue import Filter, Queue
 from noiselimit.review.reaudit import Reaudit, read_reaudit
 
-NEIGHBOURS, CLASS_EXAMPLES = 12, 6
+CLASS_EXAMPLES = 6
 PROBABLE_CLASSES = 5
 PAIRS_LISTED = 500
 MOST_ROWS = 500
@@ -53,7 +54,6 @@ class Session:
         self._unsure, self._conflict = np.zeros(count, bool), np.zeros(count, bool)
         self._last = 0
         self._estimated: tuple[int, Estimate] | None = None
-        self._against = saved.table["models_against"].to_numpy(np.float64, na_value=np.nan)
         self.reaudit = Reaudit(saved.folder, saved.moved_to, self.rank_again)
         self.rank_again()
         self.refresh()
@@ -199,8 +199,6 @@ class Session:
                 for number in probable[:PROBABLE_CLASSES]
             ],
             "other": other,
-            "against": None if np.isnan(self._against[row]) else int(self._against[row]),
-            "models": len(self.saved.summary["judges"]),
             "texts": self.looks.texts(row),
             "columns": self.looks.columns(row, brief["given"], other),
             "history": [
@@ -227,6 +225,7 @@ class Session:
         return {
             "ready": ready,
             "problem": self.neighbours.problem,
+            "why": legal(self.saved.explain_with(row, found)),
             "neighbours": list(found),
             "examples": typical,
             "rows": self.brief(sorted(shown)),

@@ -312,8 +312,7 @@ function renderDetail(found) {
   $("suggested").textContent = agrees ? "the same" : className(found.suggested);
   $("suggested").classList.toggle("agrees", agrees);
   $("chance-bar").style.width = `${100 * found.probability}%`;
-  const votes = found.models > 1 && found.against !== null ? `; ${found.against} of ${found.models} models prefer another class` : "";
-  $("chance-text").textContent = `wrong with a probability of ${chance(found.probability)}${votes}`;
+  $("chance-text").textContent = `wrong with a probability of ${chance(found.probability)}`;
   const badges = [];
   if (checks.has(found.row)) badges.push(make("span", { className: "badge", textContent: "random check", title: "Drawn at random, so that your order does not bias the estimate." }));
   if (!found.flagged) badges.push(make("span", { className: "badge plain", textContent: "not flagged" }));
@@ -415,14 +414,11 @@ async function renderNear(number, other) {
   $("neighbours").replaceChildren(...found.neighbours.map((each) => tile(each, found.rows[each], mine, other)));
   $("same").disabled = !found.neighbours.length;
   if (!found.ready) {
-    $("near-text").textContent = "Neighbours are being computed …";
+    $("near-text").textContent = `${found.why} Neighbours are being computed …`;
     setTimeout(() => row === number && renderNear(number, other).catch(complain), 700);
     return;
   }
-  const labels = found.neighbours.map((each) => found.rows[each].given);
-  const as = (label) => labels.filter((each) => each === label).length;
-  $("near-text").textContent =
-    found.problem ?? `Of ${labels.length} neighbours, ${as(mine.given)} have the label ${className(mine.given)} and ${as(other)} the label ${className(other)}.`;
+  $("near-text").textContent = `${found.why} ${found.problem ?? ""}`;
 }
 
 function tile(number, brief, mine, other) {
