@@ -38,7 +38,7 @@ from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
 from noiselimit.features.pictures import PictureFeatures
 from noiselimit.features.texts import TextFeatures
-from noiselimit.methods import get_method
+from noiselimit.methods import get_method, method_name
 from noiselimit.progress import embedding_progress
 from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.run import Run, choose, mean_probabilities
@@ -243,7 +243,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choices: dict[str, Any] = {}
         if not is_auto(self.beta):
             choices["beta"] = self.beta
-        elif "beta" in get_method(self.method).hyper:
+        elif "beta" in get_method(method_name(self.method)).hyper:
             choices["beta"] = [3.0, 10.0, 30.0]
         size: Any = self.batch_size
         if is_auto(size):
