@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noiselimit import InputError, RunSpec, find_label_issues, grid, load_run, train
+from noiselimit import InputError, LimitClassifier, RunSpec, find_label_issues, grid, load_run, train
 from noiselimit.data.catalogue import load_data
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.errors import Notice
@@ -186,6 +186,16 @@ class OwnNoise(Noise):
         return (examples.labels + (np.arange(len(examples)) < self.share * len(examples))) % examples.classes
 
 
+@pytest.mark.parametrize("drawn", [["a"] * 151, [0, 1], [3] * 151, [0.5] * 151])
+def test_a_noise_must_draw_one_class_per_example(drawn: Any, blobs: DataSet) -> None:
+    class Bad(OwnNoise):
+        def draw(self, examples: Examples, seed: int) -> Any:
+            return drawn
+
+    with pytest.raises(InputError, match="0 … 2"):
+        Bad(0.3).apply(blobs.examples, 0)
+
+
 class Forgetful(OwnNoise):
     @classmethod
     def from_parameter(cls, parameter: object) -> "Forgetful":
@@ -195,7 +205,8 @@ class Forgetful(OwnNoise):
 def test_objects_are_used_as_they_are(blobs: DataSet, tmp_path: Path) -> None:
     (run,) = train(grid(method=OWN_METHOD, power=2, epochs=1, seed=3), blobs)
     assert run.spec.hyper == {"power": 2.0}
-    with pytest.raises(InputError, match="METHODS"):
+    LimitClassifier(OWN_METHOD, epochs=1).fit(blobs.examples.inputs, blobs.examples.labels)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"'own-loss' .*METHODS"):
         train(run.spec, blobs, out=tmp_path)
     with pytest.raises(InputError, match="predictor_features 'lambda'"):
         train(RunSpec(predictor_features=lambda shape: None), blobs, out=tmp_path)  # type: ignore[arg-type]

@@ -37,7 +37,8 @@ class Named(str):
     @classmethod
     def of(cls, value: Any) -> Self:
         """A name that no other living object has."""
-        kind = getattr(value, "__qualname__", type(value).__name__).rpartition(".")[2].strip("<>")
+        own = getattr(value, "__qualname__", getattr(value, "name", None))  # of a class, or of a method
+        kind = (own if isinstance(own, str) else type(value).__name__).rpartition(".")[2].strip("<>")
         return cls(f"own:{kind}_{id(value):x}", value)
 
 

@@ -39,7 +39,7 @@ from noiselimit.engine.backend import find_device
 from noiselimit.errors import InputError, number
 from noiselimit.features.pictures import PictureFeatures
 from noiselimit.features.texts import TextFeatures
-from noiselimit.methods import get_method
+from noiselimit.methods import get_method, method_name
 from noiselimit.progress import embedding_progress
 from noiselimit.randomness import Stream, permutation
 from noiselimit.runs.run import Run, choose, mean_probabilities
@@ -279,7 +279,7 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             method = "ce"  # whose gradient is softmax(a) − s if the labels are probabilities s
         elif not is_auto(self.beta):
             choices["beta"] = self.beta
-        elif "beta" in get_method(method).hyper:
+        elif "beta" in get_method(method_name(method)).hyper:
             choices["beta"] = [3.0, 10.0, 30.0]
         size: Any = self.batch_size
         if is_auto(size):

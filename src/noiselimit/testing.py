@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from noiselimit.errors import InputError
 from noiselimit.methods import Batch, Method
 
 ROWS, EXAMPLES, CLASSES = 3, 7, 4
@@ -27,6 +28,8 @@ def check_method(method: Method) -> None:
     method : Method
         Its hyper-parameters are tried with their defaults, twice as large, and with 0.
     """
+    if not isinstance(method, Method):
+        raise InputError(f"{method!r} is not a noiselimit.methods.Method: give Method(name, loss).")
     for check in (
         _losses_are_finite,
         _rows_are_independent,

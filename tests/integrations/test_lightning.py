@@ -88,7 +88,60 @@ def test_the_module_trains_a_plain_network() -> None:
     torch.testing.assert_close(probabilities.sum(1), torch.ones(240))
 
 
+def test_a_resumed_training_keeps_its_record(tmp_path: Path) -> None:
+    data = TensorDataset(INPUTS, LABELS, torch.arange(240))
+    module = LimitModule(network(), 0.01, beta=1.0, examples=240)
+    trainer = fit(module, data, 2, val_dataloaders=DataLoader(data, 240))
+    trainer.save_checkpoint(tmp_path / "two.ckpt")
+    assert module.limit._pair is not None
+    resumed = LimitModule(network(1), 0.01, beta=1.0, examples=240)
+    fit(resumed, data, 3, val_dataloaders=DataLoader(data, 240), ckpt_path=tmp_path / "two.ckpt")
+    assert resumed.limit._pair is not None
+    assert resumed.limit._pair.record is not None
+    assert resumed.limit._pair.record.batches == 3 * 6
+    loaded = LimitModule.load_from_checkpoint(tmp_path / "two.ckpt", network=network(2))
+    torch.testing.assert_close(loaded(INPUTS), module(INPUTS))
+
+
+def test_a_module_that_is_configured_late() -> None:
+    class Late(Own):
+        def configure_model(self) -> None:
+            if not hasattr(self, "late"):
+                self.late = nn.Linear(3, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.late(self.network(x))
+
+    module = Late()
+    fit(module, TensorDataset(INPUTS, LABELS), 1, LimitCallback())
+    assert not torch.equal(module.late.weight, module.limit_predictor.late.weight)
+
+
+class Manual(Own):
+    automatic_optimization = False
+
+
+@pytest.mark.parametrize(
+    ("module", "tensors", "words"),
+    [
+        (Manual, (INPUTS, LABELS, torch.arange(240)), "automatic_optimization"),
+        (Own, (INPUTS, LABELS), "batches have no rows"),
+        (Own, (INPUTS, LABELS + 1, torch.arange(240)), "labels go from 0 to 2"),
+        (Own, (INPUTS,), "give unpack"),
+    ],
+)
+def test_bad_modules_and_batches(module: Any, tensors: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        fit(module(), TensorDataset(*tensors), 1, LimitCallback(examples=240))
+
+
 def test_bad_input() -> None:
+    used = LimitCallback()
+    fit(Own(), TensorDataset(INPUTS, LABELS), 1, used)
+    with pytest.raises(InputError, match="create another"):
+        fit(Own(), TensorDataset(INPUTS, LABELS), 1, used)
+    with pytest.raises(InputError, match="beta is -1"):
+        LimitModule(network(), beta=-1)
     with pytest.raises(InputError, match="examples=n"):
         LimitCallback(write="issues.csv")
     with pytest.raises(InputError, match="csv"):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import torch.multiprocessing
@@ -127,6 +128,8 @@ def _train_as_process(rank: int, folder: Path) -> None:
     train(
         DistributedDataParallel(limit), lambda epoch: [b.view(2, -1)[rank] for b in padded(epoch)], epochs=3
     )
+    assert limit.record is not None
+    limit.record.load_state_dict(limit.record.state_dict())  # as if training had resumed
     issues = limit.label_issues()
     if rank == 0:
         issues.to_parquet(folder / "issues.parquet")
@@ -140,14 +143,26 @@ def padded(epoch: int) -> list[Tensor]:
 
 @pytest.mark.slow
 def test_two_processes_agree_with_one(tmp_path: Path) -> None:
-    import pandas as pd
-
     torch.multiprocessing.spawn(_train_as_process, (tmp_path,), nprocs=2)
     alone = Limit(network(), network(1), beta=1.0, examples=240)
     train(alone, padded, epochs=3)
     both, one = pd.read_parquet(tmp_path / "issues.parquet"), alone.label_issues()
     np.testing.assert_allclose(both["gap"], one["gap"], rtol=1e-3, atol=1e-4)
     assert both["row"].tolist() == one["row"].tolist()
+
+
+def test_a_record_continues_from_its_state() -> None:
+    first, resumed = (Limit(network(), network(1), examples=240) for _ in range(2))
+    assert first.record is not None
+    assert resumed.record is not None
+    train(first, shuffled, epochs=2)
+    resumed.load_state_dict(first.state_dict())
+    resumed.record.load_state_dict(first.record.state_dict())
+    for limit in (first, resumed):
+        train(limit, shuffled, epochs=1)
+    pd.testing.assert_frame_equal(first.label_issues(), resumed.label_issues())
+    with pytest.raises(InputError, match="same data"):
+        LabelRecord(10).load_state_dict(first.record.state_dict())
 
 
 def frozen() -> nn.Module:
@@ -158,10 +173,18 @@ A, R = torch.zeros(2, 4, 3)
 ROWS = torch.arange(4)
 
 
+def not_finite() -> LabelRecord:
+    record = LabelRecord(4)
+    record.update(ROWS, ROWS % 3, A, torch.where(ROWS == 2, torch.nan, 0.0)[:, None] + R)
+    return record
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: Limit(nn.ReLU()), "classifier has no trainable"),
+        (lambda: Limit(nn.Linear), "give a torch.nn.Module"),  # type: ignore[arg-type]
+        (lambda: Limit(network(), "mlp"), "predictor is 'mlp'"),  # type: ignore[arg-type]
         (lambda: Limit(network(), frozen()), "predictor has no trainable"),
         (lambda: Limit(net := network(), net), "share parameters"),
         (
@@ -175,6 +198,9 @@ ROWS = torch.arange(4)
         (lambda: Limit(network(), examples=0), "examples is 0"),
         (lambda: LabelRecord(3).update(ROWS, ROWS, A, R), "row 3 is not in 0 … 2"),
         (lambda: LabelRecord(4).update(ROWS[:2], ROWS, A, R), "one whole number"),
+        (lambda: LabelRecord(4).update(ROWS > 0, ROWS, A, R), "bool"),
+        (lambda: LabelRecord(4).update([0, 1, 2, 3], ROWS, A, R), "list"),  # type: ignore[arg-type]
+        (lambda: not_finite().label_issues(), "NaN for row 2"),
         (lambda: Limit(nn.LSTM(8, 3))(INPUTS[None], labels=LABELS), "give one integer label"),
     ],
 )

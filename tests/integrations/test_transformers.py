@@ -9,6 +9,7 @@ import torch
 from datasets import Dataset
 from transformers import BertConfig, BertForSequenceClassification, TrainingArguments
 
+from noiselimit import InputError
 from noiselimit.integrations.transformers import LimitTrainer
 from tests.integrations.test_torch import WRONG
 
@@ -33,13 +34,15 @@ def model(seed: int = 0) -> BertForSequenceClassification:
     )  # fmt: skip
 
 
-def trainer(folder: Path, classifier: BertForSequenceClassification, **settings: Any) -> LimitTrainer:
+def trainer(
+    folder: Path, classifier: BertForSequenceClassification, data: Any = None, **settings: Any
+) -> LimitTrainer:
     usual: dict[str, Any] = {
         "num_train_epochs": 10, "per_device_train_batch_size": 20, "learning_rate": 2e-3, "report_to": "none",
         "use_cpu": True, "disable_tqdm": True, "save_strategy": "no", "logging_strategy": "no", "seed": 0,
     }  # fmt: skip
     arguments = TrainingArguments(str(folder), **usual | settings)
-    data = sentences()
+    data = sentences() if data is None else data
     return LimitTrainer(
         classifier, arguments, predictor=model(1), beta=10.0, train_dataset=data, eval_dataset=data
     )
@@ -79,3 +82,39 @@ def test_accumulated_batches_equal_one_batch_and_checkpoints_resume(tmp_path: Pa
     )  # fmt: skip
     again.train(resume_from_checkpoint=str(tmp_path / "40" / "checkpoint-2"))
     torch.testing.assert_close(again.model.classifier.classifier.weight.detach(), ends[1])
+    assert again.limit.record is not None
+    assert again.limit.record.batches == 2 * 6
+
+
+@pytest.mark.filterwarnings("ignore:.*pin_memory")
+def test_soft_labels_and_recomputed_activations(tmp_path: Path) -> None:
+    data = sentences().remove_columns("labels").add_column("labels", torch.eye(3)[GIVEN].tolist())
+    run = trainer(tmp_path, model(), data, num_train_epochs=1, activation_checkpointing=True)
+    run.train()
+    assert all(network.is_activation_checkpointing for network in (run.limit.classifier, run.limit.predictor))
+    assert run.label_issues()["given_label"].tolist() == GIVEN.tolist()
+    assert run.evaluate()["eval_loss"] > 0.3
+
+
+@pytest.mark.filterwarnings("ignore:.*pin_memory")
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (sentences().remove_columns("labels"), "no labels"),
+        (
+            sentences().add_column("label", (GIVEN + 1).tolist()).remove_columns("labels"),
+            "labels go from 0 to 2",
+        ),
+        (list(zip(CLEAN, GIVEN, strict=True)), "an example is a tuple"),
+    ],
+)
+def test_bad_examples(data: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=words):
+        trainer(tmp_path, model(), data).train()
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="label_smoothing"):
+        trainer(tmp_path, model(), label_smoothing_factor=0.1)
+    with pytest.raises(InputError, match="first train"):
+        trainer(tmp_path, model()).label_issues()

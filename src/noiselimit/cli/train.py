@@ -116,7 +116,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Also log every epoch in OUT/logs: tensorboard, wandb or csv; needs Lightning.",
+            help="Also log every epoch in OUT/logs: tensorboard, wandb, mlflow or csv; needs Lightning.",
         ),
     ] = None,
     config: Config = None,

@@ -120,7 +120,7 @@ def _efficientnet(model: str) -> Loaded:
 def _timm(model: str) -> Loaded:
     import timm
 
-    network = timm.create_model(model, pretrained=True, num_classes=0).eval()
+    network: Any = timm.create_model(model, pretrained=True, num_classes=0).eval()
     config = network.pretrained_cfg
     mean, std = ([255 * value for value in config[key]] for key in ("mean", "std"))
     return network, _normalised(network, mean, std), config["input_size"][-1]

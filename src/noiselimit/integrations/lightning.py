@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from noiselimit.errors import InputError
 from noiselimit.information.meter import MemorisationMeter
 from noiselimit.integrations.torch import Limit, LimitOutput
+from noiselimit.loss import LimitLoss
 from noiselimit.networks.module import logits_of
 
 ENDINGS = (".csv", ".parquet")
@@ -38,8 +39,8 @@ class LimitCallback(Callback):
         Instead of the copy.
     unpack : function, optional
         Turns a batch into (inputs, labels) or (inputs, labels, rows); by default the batch itself is that.
-    **limit
-        `beta`, `distribution`, `sigma` and `ignore_index` of `LimitLoss`.
+    beta, distribution, sigma, ignore_index
+        See `LimitLoss`.
     """
 
     def __init__(
@@ -49,30 +50,56 @@ class LimitCallback(Callback):
         write: str | Path | None = None,
         predictor: nn.Module | None = None,
         unpack: Callable[[Any], tuple[Any, ...]] | None = None,
-        **limit: Any,
+        beta: float = 10.0,
+        distribution: str = "laplace",
+        sigma: float = 0.0,
+        ignore_index: int = -100,
     ) -> None:
         if write is not None and (examples is None or Path(write).suffix not in ENDINGS):
             raise InputError(f"write is {str(write)!r}: give a .csv or .parquet file, and examples=n.")
+        LimitLoss(beta, distribution, sigma, ignore_index=ignore_index)  # checks them
         self.write = None if write is None else Path(write)
-        self.unpack = unpack or tuple
+        self.unpack = unpack
         self.label_issues: pd.DataFrame | None = None
-        self._limit: Callable[..., Limit] = partial(Limit, examples=examples, **limit)
+        self._limit = partial(
+            Limit,
+            beta=beta,
+            distribution=distribution,
+            sigma=sigma,
+            ignore_index=ignore_index,
+            examples=examples,
+        )
         self._predictor = predictor
         self._pair: Limit | None = None
         self._meter: MemorisationMeter | None = None
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        if stage != "fit" or self._pair is not None:
+        if stage != "fit" or (self._pair is not None and self._pair.classifier is pl_module):
             return
+        if self._pair is not None:
+            raise InputError("a LimitCallback trains one module: create another one for the next.")
+        if not pl_module.automatic_optimization:
+            raise InputError("LimitCallback replaces training_step: set automatic_optimization = True.")
+        pl_module.configure_model()  # Lightning would call it after this; it may be called twice
         predictor = self._predictor or _copy(pl_module)
         self._pair = self._limit(pl_module, predictor)
         pl_module.limit_predictor = predictor
         pl_module.training_step = partial(self._training_step, pl_module)  # type: ignore[method-assign]
+        if self.write is not None:
+            self.write.parent.mkdir(parents=True, exist_ok=True)
 
     def _training_step(self, module: LightningModule, batch: Any, *_: Any) -> Tensor:
         assert self._pair is not None
-        inputs, labels, *rows = self.unpack(batch)
-        output: LimitOutput = self._pair(inputs, labels=labels, rows=rows[0] if rows else None)
+        parts = batch if self.unpack is None else self.unpack(batch)
+        if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
+            raise InputError(
+                f"a batch is a {type(parts).__name__}: give unpack, a function from batches to (inputs, "
+                "labels) or (inputs, labels, rows)."
+            )
+        inputs, labels, rows = (*parts, None)[:3]
+        if rows is None and self._pair.record is not None:
+            raise InputError("examples is given, but batches have no rows: give (inputs, labels, rows).")
+        output: LimitOutput = self._pair(inputs, labels=labels, rows=rows)
         module.log("train_loss", output.loss.detach(), prog_bar=True)
         if labels.shape == output.logits.shape[:1]:  # one label per example
             counted = labels != self._pair.criterion.ignore_index
@@ -86,9 +113,19 @@ class LimitCallback(Callback):
         if self._meter is not None:
             pl_module.log("memorised_bits", torch.tensor(self._meter.read().bits), sync_dist=True)
 
+    def state_dict(self) -> dict[str, Any]:
+        """The record of labels, which checkpoints contain."""
+        record = None if self._pair is None else self._pair.record
+        return {} if record is None else record.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue the record of a checkpoint."""
+        if self._pair is not None and self._pair.record is not None:
+            self._pair.record.load_state_dict(state_dict)
+
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert self._pair is not None
-        if self._pair.record is None:
+        if self._pair.record is None or self._pair.record.sums is None:  # no training step
             return
         self.label_issues = self._pair.label_issues()
         if self.write is not None and trainer.is_global_zero:
@@ -146,6 +183,14 @@ class LimitModule(LightningModule):
         logits = self(inputs)
         self.log("val_loss", nn.functional.cross_entropy(logits, labels), prog_bar=True)
         self.log("val_accuracy", (logits.argmax(-1) == labels).float().mean(), prog_bar=True)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Leave out the predictor, unless training resumes."""
+        if not hasattr(self, "limit_predictor"):
+            state = checkpoint["state_dict"]
+            checkpoint["state_dict"] = {
+                name: value for name, value in state.items() if not name.startswith("limit_predictor.")
+            }
 
     def predict_step(self, batch: Any, batch_index: int = 0) -> Tensor:
         """Probabilities [B, C]."""

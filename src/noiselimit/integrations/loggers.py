@@ -1,5 +1,6 @@
-"""TensorBoard, W&B and CSV files for `train`, by the loggers of Lightning."""
+"""TensorBoard, W&B, MLflow and CSV files for `train`, by the loggers of Lightning."""
 
+import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from noiselimit.errors import InputError, unknown
 if TYPE_CHECKING:
     from noiselimit.training import Progress
 
-PACKAGES = {"csv": "lightning", "tensorboard": "tensorboard", "wandb": "wandb"}
+PACKAGES = {"csv": "lightning", "mlflow": "mlflow", "tensorboard": "tensorboard", "wandb": "wandb"}
 """Name of a logger → the package that it needs besides Lightning."""
 
 
@@ -21,8 +22,8 @@ class RunLogger:
 
     Parameters
     ----------
-    logger : 'csv', 'tensorboard', 'wandb', or a function that makes a Lightning logger from a name.
-    folder : where the logger writes.
+    logger : 'csv', 'tensorboard', 'wandb', 'mlflow', or a function that makes a Lightning logger from a name.
+    folder : where the logger writes. MLflow writes mlflow.db there, or to MLFLOW_TRACKING_URI if it is set.
     """
 
     def __init__(self, logger: str | Callable[[str], Any], folder: str | Path = "logs") -> None:
@@ -59,5 +60,11 @@ class RunLogger:
         if self._kind == "tensorboard":
             return loggers.TensorBoardLogger(self._folder, name, version="")
         self._folder.mkdir(parents=True, exist_ok=True)
+        if self._kind == "mlflow":
+            # A database, because MLflow refuses the files that Lightning's logger would write by default.
+            database = f"sqlite:///{self._folder.resolve() / 'mlflow.db'}"
+            return loggers.MLFlowLogger(
+                "noiselimit", name, tracking_uri=os.environ.get("MLFLOW_TRACKING_URI", database)
+            )
         # Runs train side by side, and each is a run of its own.
         return loggers.WandbLogger(name, self._folder, project="noiselimit", reinit="create_new")

@@ -1,6 +1,7 @@
 """LIMIT for PyTorch: a classifier and its predictor as one module, and a record of every label."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,8 @@ class Limit(nn.Module):
         self.criterion = LimitLoss(beta, distribution, sigma, ignore_index=ignore_index)
         self.record = None if examples is None else LabelRecord(examples, ignore_index)
         for name, network in (("classifier", self.classifier), ("predictor", self.predictor)):
+            if not isinstance(network, nn.Module):
+                raise InputError(f"the {name} is {network!r}: give a torch.nn.Module.")
             if not any(parameter.requires_grad for parameter in network.parameters()):
                 raise InputError(f"the {name} has no trainable parameter: set requires_grad on some.")
         if {id(p) for p in classifier.parameters()} & {id(p) for p in self.predictor.parameters()}:
@@ -88,7 +91,7 @@ class Limit(nn.Module):
         loss, gap = self.criterion(logits, labels, predicted)
         if rows is not None and self.training:
             if self.record is None:
-                raise InputError("rows need the number of examples: create Limit(..., examples=n).")
+                raise InputError("rows need the number of training examples: give examples=n.")
             update = self.record.update
             if torch.compiler.is_compiling():
                 update = torch.compiler.disable(update)
@@ -109,13 +112,14 @@ class LabelRecord:
 
     They are the mean of classifier and predictor. A batch counts in proportion to the number of batches so
     far, because networks know more later. The record takes 4 bytes per example and class, is on the device of
-    the logits, and is not part of any `state_dict`.
+    the logits, and is not part of the module's `state_dict`. `LimitCallback` and `LimitTrainer` save it in
+    checkpoints.
     """
 
     def __init__(self, examples: int, ignore_index: int = -100) -> None:
-        if not isinstance(examples, int) or examples < 1:
+        if isinstance(examples, bool) or not isinstance(examples, int | np.integer) or examples < 1:
             raise InputError(f"examples is {examples!r}: give the number of training examples.")
-        self.examples = examples
+        self.examples = int(examples)
         self.ignore_index = ignore_index
         self.batches = 0
         self.sums: Tensor | None = None  # [n, C]
@@ -125,10 +129,12 @@ class LabelRecord:
     @torch.no_grad()
     def update(self, rows: Tensor, labels: Tensor, logits: Tensor, predictor_logits: Tensor) -> None:
         """Add a batch: rows [B], labels [B] or [B, C], and logits [B, C] of both networks."""
-        if rows.shape != logits.shape[:1] or logits.dim() != 2 or rows.is_floating_point():
+        whole = isinstance(rows, Tensor) and rows.dtype in (torch.int64, torch.int32)
+        if not whole or logits.dim() != 2 or rows.shape != logits.shape[:1]:
+            found = f"shape {list(rows.shape)}" if whole else f"type {getattr(rows, 'dtype', type(rows))}"
             raise InputError(
-                f"rows have shape {list(rows.shape)} and logits {list(logits.shape)}: give one whole number "
-                "per example."
+                f"rows have {found} and logits have shape {list(logits.shape)}: give a tensor with one whole "
+                "number per example."
             )
         if rows.device.type == "cpu" and not bool(((rows >= 0) & (rows < self.examples)).all()):
             wrong = int(rows[(rows < 0) | (rows >= self.examples)][0])
@@ -138,6 +144,9 @@ class LabelRecord:
             self.sums = torch.zeros(self.examples, logits.shape[1], device=device)
             self.weights = torch.zeros(self.examples, device=device)
             self.labels = torch.full((self.examples,), -1, device=device)
+        elif self.sums.device != device:  # loaded from a checkpoint
+            self.sums, self.weights = self.sums.to(device), self.weights.to(device)
+            self.labels = self.labels.to(device)
         self.batches += 1
         rows = rows.to(device)
         # Over the first dimension, because torch's softmax over a short last one is slow.
@@ -155,15 +164,49 @@ class LabelRecord:
         """
         from noiselimit.audit.find import find_label_issues
 
+        sums, weights, labels = self._of_all_processes()
+        seen = ((weights > 0) & (labels >= 0)).cpu().numpy()
+        probabilities = (sums / weights.clamp(min=1.0)[:, None]).cpu().numpy()[seen]
+        rows = np.flatnonzero(seen)
+        if len(lost := rows[np.isnan(probabilities).any(1)]):
+            raise InputError(f"the networks returned NaN for row {lost[0]}: use a lower learning rate.")
+        table = find_label_issues(labels=labels.cpu().numpy()[seen], pred_probs=probabilities)
+        return table.assign(row=rows)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The record of all processes, for a checkpoint; every process must call it."""
+        if self.sums is None:
+            return {}
+        sums, weights, labels = self._of_all_processes()
+        return {"sums": sums, "weights": weights, "labels": labels, "batches": torch.tensor(self.batches)}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from a `state_dict`. One process takes it, because those of all are added."""
+        if not state:
+            return
+        if len(state["labels"]) != self.examples:
+            raise InputError(
+                f"the checkpoint has a record of {len(state['labels'])} training examples, and there are "
+                f"{self.examples}: resume with the same data."
+            )
+        self.batches = int(state["batches"])
+        self.sums, self.weights, self.labels = (state[name].clone() for name in ("sums", "weights", "labels"))
+        if _is_distributed() and torch.distributed.get_rank() > 0:
+            self.sums.zero_()
+            self.weights.zero_()
+
+    def _of_all_processes(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Copies of sums, weights and labels, over all processes."""
         if self.sums is None:
             raise InputError("no rows were recorded: pass rows in training.")
         sums, weights, labels = self.sums.clone(), self.weights.clone(), self.labels.clone()
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
+        if _is_distributed():
             # An example that several processes saw, to fill up a batch, counts with all its weights.
             torch.distributed.all_reduce(sums)
             torch.distributed.all_reduce(weights)
             torch.distributed.all_reduce(labels, torch.distributed.ReduceOp.MAX)
-        seen = ((weights > 0) & (labels >= 0)).cpu().numpy()
-        probabilities = (sums / weights.clamp(min=1.0)[:, None]).cpu().numpy()[seen]
-        table = find_label_issues(labels=labels.cpu().numpy()[seen], pred_probs=probabilities)
-        return table.assign(row=np.flatnonzero(seen))
+        return sums, weights, labels
+
+
+def _is_distributed() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()

@@ -63,7 +63,14 @@ class Noise(ABC):
         """Return the examples with noisy labels; the labels before the first noise become the clean ones."""
         require_labels(examples, f"noise {self.kind}")
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels
-        return replace(examples, labels=self.draw(examples, seed), clean_labels=clean)
+        drawn = np.asarray(self.draw(examples, seed))
+        whole = drawn.shape == examples.labels.shape and np.issubdtype(drawn.dtype, np.integer)
+        if not whole or not ((drawn >= 0) & (drawn < examples.classes)).all():
+            raise InputError(
+                f"noise '{self.kind}' draws {drawn.dtype} {list(drawn.shape)}: draw one class, "
+                f"0 … {examples.classes - 1}, for each of {len(examples)} examples."
+            )
+        return replace(examples, labels=drawn, clean_labels=clean)
 
 
 class ClassNoise(Noise):
