@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
 import torch
 import typer
 from PIL import Image
@@ -24,6 +26,8 @@ from noiselimit.files import make_folder, write_json
 from noiselimit.machine import available_cores
 
 WRONG = 0.2
+PER_FILE = 100_000
+"""Rows of each file of a streamed data set."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,18 @@ class Probabilities:
     classes: int
 
 
-Case = Clouds | Messy | Photos | Probabilities
+@dataclass(frozen=True)
+class Stream:
+    """Clouds in Parquet files of 100,000 rows each, audited from a file of features (--stream on --fast)."""
+
+    rows: int
+    features: int = 64
+    classes: int = 10
+    compared: bool = False
+    """Whether the audit is compared with one in memory."""
+
+
+Case = Clouds | Messy | Photos | Probabilities | Stream
 FULL: dict[str, tuple[Case, ...]] = {
     "messy": (Messy(100_000, 10_000),),
     "rows": (Clouds(1_000_000, 50, 10, 0.5, ".parquet"),),
@@ -72,6 +87,8 @@ FULL: dict[str, tuple[Case, ...]] = {
         *(Probabilities(rows, 100) for rows in (1_000_000, 2_000_000, 5_000_000)),
         Probabilities(50_000_000, 5),
     ),
+    "equal": (Stream(100_000, compared=True),),
+    "stream": (Stream(1_000_000), Stream(3_000_000), Stream(10_000_000)),
 }
 QUICK: dict[str, tuple[Case, ...]] = {
     "messy": (Messy(2_000, 50),),
@@ -79,14 +96,26 @@ QUICK: dict[str, tuple[Case, ...]] = {
     "classes": (Clouds(2_000, 5, 20, 1.0, ".npz"),),
     "images": (Photos(40),),
     "probabilities": (Probabilities(2_000, 10),),
+    "equal": (Stream(2_000, 5, 3, compared=True),),
+    "stream": (Stream(2_000, 5, 3),),
 }
 LAUNCH = """
 import json, resource, subprocess, sys, time
-started = time.perf_counter()
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+started, anonymous = time.perf_counter(), 0
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+while child.poll() is None:
+    try:
+        with open(f"/proc/{child.pid}/status") as status:
+            anonymous = max(anonymous, int(status.read().partition("RssAnon:")[2].split()[0]))
+    except (OSError, IndexError):
+        pass
+    time.sleep(0.1)
+if child.returncode:
+    sys.exit(child.returncode)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 seconds, computed = time.perf_counter() - started, used.ru_utime + used.ru_stime
 found = {"seconds": round(seconds, 1), "processor_seconds": round(computed, 1)}
+found["peak_anonymous_mib"] = round(anonymous / 1024, 1)
 print(json.dumps({**found, "peak_memory_mib": round(used.ru_maxrss / 1024, 1)}))
 """
 """Runs a command from a small process, because the peak memory of a new process is at least its parent's."""
@@ -216,6 +245,52 @@ def make_photos(photos: Photos, folder: Path) -> None:
         coarse.resize((48, 48)).save(folder / ("cat", "dog")[number % 2] / f"{number}.jpg")
 
 
+def make_stream(stream: Stream, folder: Path) -> Flags:
+    """Write the files; [rows] which labels are wrong, which is not in them."""
+    centres = np.random.default_rng(0).normal(size=(stream.classes, stream.features)) * 0.4
+    wrong: list[Flags] = []
+    for start in range(0, stream.rows, PER_FILE):
+        generator, count = np.random.default_rng([1, start]), min(PER_FILE, stream.rows - start)
+        right = generator.integers(0, stream.classes, count)
+        inputs = generator.standard_normal((count, stream.features), np.float32)
+        inputs += centres.astype(np.float32)[right]
+        wrong.append(generator.random(count) < WRONG)
+        given = (right + wrong[-1] * generator.integers(1, stream.classes, count)) % stream.classes
+        columns = {f"x{number}": inputs[:, number] for number in range(stream.features)}
+        table = pyarrow.table({**columns, "label": given})
+        pyarrow.parquet.write_table(table, folder / f"part-{start // PER_FILE:04d}.parquet")
+    return np.concatenate(wrong)
+
+
+def measure_stream(stream: Stream, folder: Path, threads: int) -> dict[str, Any]:
+    """One audit of streamed features, and the largest differences from one in memory."""
+    data = make_folder(folder / "data")
+    wrong = make_stream(stream, data)
+    audited: list[tuple[dict[str, Any], pd.DataFrame]] = []
+    for place in ("on", "off") if stream.compared else ("on",):
+        out = folder / f"audit-{place}"
+        options = ["--stream", place, "--fast", "--out", out, "--device", "cpu", "--threads", threads]
+        used = run(["-m", "noiselimit", "audit", data, *options, "--quiet"])
+        parts = sorted((out / "label_issues.parquet").glob("*.parquet"))
+        columns = ["is_label_issue", "error_probability"]
+        audited.append((used, pd.concat([pd.read_parquet(part, columns=columns) for part in parts])))
+    used, table = audited[0]
+    found = {
+        **asdict(stream),
+        **used,
+        "wrong": float(wrong.mean()),
+        "flagged": float(table["is_label_issue"].mean()),
+        "auroc": float(roc_auc_score(wrong, table["error_probability"])),
+    }
+    if stream.compared:
+        used, other = audited[1]
+        difference = (table["error_probability"] - other["error_probability"]).abs()
+        found["in_memory"] = used
+        found["largest_difference"] = float(difference.max())
+        found["other_flags"] = int((table["is_label_issue"] != other["is_label_issue"]).sum())
+    return found
+
+
 def run(command: Sequence[object]) -> dict[str, Any]:
     """Seconds and peak memory of a Python command, as the system reports them."""
     words = [sys.executable, "-c", LAUNCH, sys.executable, *map(str, command)]
@@ -237,6 +312,8 @@ def measure(case: Case, threads: int) -> dict[str, Any]:
             command = [sys.executable, "-c", FIND, folder]
             answer = subprocess.run(command, stdout=subprocess.PIPE, env=one_thread(), check=True).stdout
             return {**asdict(case), **json.loads(answer), "wrong": wrong_share}
+        if isinstance(case, Stream):
+            return measure_stream(case, Path(folder), threads)
         if isinstance(case, Photos):
             make_photos(case, Path(folder))
             return {**asdict(case), **run(["-c", EMBED, folder, threads])}
@@ -258,14 +335,17 @@ def main(
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="JSON file to write; other parts are kept.")
     ] = Path("audit-scale.json"),
-    parts: Annotated[str, typer.Option(metavar="NAME,...", help="Parts to measure.")] = ",".join(FULL),
+    parts: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Parts to measure.")
+    ] = "messy,rows,classes,images,probabilities",
     threads: Threads = None,
     quick: Quick = False,
 ) -> None:
     """Measure time and memory of large audits, on the CPU.
 
     Parts: a messy table, a million rows, a thousand classes, images that are only embedded, and up to 50
-    million rows of probabilities, for which nothing is trained.
+    million rows of probabilities, for which nothing is trained. If named: an audit that is streamed and one
+    in memory (`equal`), and audits of up to ten million rows (`stream`).
     """
     threads, chosen = threads or available_cores(), parts.split(",")
     for part in chosen:
@@ -274,7 +354,9 @@ def main(
     rows = json.loads(out.read_text("utf-8"))["rows"] if out.exists() else []
     for part in chosen:
         facts = {"part": part, **environment(torch.device("cpu")), "threads": threads}
-        found = [{**facts, **measure(case, threads)} for case in (QUICK if quick else FULL)[part]]
-        rows = [row for row in rows if row["part"] != part] + found
-        write_json(out, {"rows": rows})
+        found: list[dict[str, Any]] = []
+        for case in (QUICK if quick else FULL)[part]:
+            found.append({**facts, **measure(case, threads)})
+            rows = [row for row in rows if row["part"] != part] + found
+            write_json(out, {"rows": rows})
     print(pd.DataFrame(rows).drop(columns=["versions"]).to_string(index=False))

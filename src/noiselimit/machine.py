@@ -1,6 +1,8 @@
 """The cores and the memory of this machine."""
 
 import os
+from contextlib import suppress
+from pathlib import Path
 
 MOST_THREADS = 1024
 """More is a typing error."""
@@ -9,6 +11,18 @@ MOST_THREADS = 1024
 def available_cores() -> int:
     """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_memory() -> int | None:
+    """Bytes that are free on this machine, or in this process's control group; None if that is not known."""
+    found = []
+    with suppress(OSError, LookupError, ValueError):
+        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        found.append(1024 * int(lines["MemAvailable"].split()[0]))
+    with suppress(OSError, ValueError):  # "max" if there is no limit
+        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        found.append(limit - used)
+    return min(found, default=None)
 
 
 def lacks_memory(error: BaseException) -> bool:

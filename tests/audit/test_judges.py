@@ -1,13 +1,19 @@
 """Judges: which judge what, and that none has seen the label that it judges."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noiselimit import load_data
 from noiselimit.audit import judges
 from noiselimit.audit.judges import judge
 from noiselimit.data.examples import DataSet, make_examples, without_labels
+from noiselimit.data.reading import Reading
 
 ALL = ["neighbours", "forest", "logistic regression", "boosting"]
 
@@ -44,7 +50,7 @@ def test_a_label_does_not_change_how_it_is_judged(name: str) -> None:
 
 def test_folds_hold_every_label_out_once() -> None:
     inputs, labels = clouds(33)
-    task = judges.Task(inputs.astype(np.float32), labels, 3, 0, fast=False)
+    task = judges.Task(inputs.astype(np.float32), labels, 3, 0, fast=False, rows=33)
     folds = list(judges._folds(task))
     assert sorted(np.concatenate([held_out for _, held_out in folds])) == list(range(33))
     assert all(not np.intersect1d(train, held_out).size for train, held_out in folds)
@@ -78,3 +84,24 @@ def test_any_labels_can_be_judged(labels: list[int], seed: int) -> None:
 def test_large_images_are_judged_by_networks_alone() -> None:
     images = np.zeros((20, 3, 32, 32), np.uint8)
     assert judge(DataSet("images", make_examples(images, np.arange(20) % 2))) == {}
+
+
+def test_vectors_in_a_file_are_judged_by_models_of_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs, labels = clouds(240)
+    pd.DataFrame(inputs, columns=["a", "b", "c"]).assign(label=labels).to_parquet(tmp_path / "data.parquet")
+    data = load_data(tmp_path / "data.parquet", reading=Reading(stream="on"))
+    whole = judge(replace(data, examples=replace(data.examples, inputs=data.examples.inputs[:])), threads=1)
+    found = judge(data, threads=1, folder=tmp_path / "all")
+    assert list(found) == ALL
+    for name in ALL:
+        np.testing.assert_array_equal(found[name][:], whole[name])
+    monkeypatch.setattr(judges, "SAMPLE", 120)
+    found = judge(data, threads=1, folder=tmp_path / "sample")
+    for name in ALL:
+        np.testing.assert_allclose(found[name][:].sum(1), 1, atol=1e-5)
+        assert (found[name][:].argmax(1) == labels).mean() > 0.8
+    monkeypatch.setattr(judges, "_forest", None)  # not called again
+    again = judge(data, threads=1, folder=tmp_path / "sample")
+    np.testing.assert_array_equal(again["forest"][:], found["forest"][:])

@@ -1,6 +1,7 @@
 """What an audit trains, by the data and by the user's settings."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from noiselimit.audit.plan import (
     auto_batch_size,
     auto_epochs,
 )
+from noiselimit.data.arrays import Rows
 from noiselimit.data.examples import DataSet, make_examples
 from noiselimit.engine.preparation import bind
 from noiselimit.errors import InputError
@@ -106,3 +108,16 @@ def test_every_setting_of_the_plan_reaches_the_runs(blobs: DataSet) -> None:
     assert shared == settings.keys()
     for spec in AuditPlan(**settings).specs(blobs):  # type: ignore[arg-type]
         assert {name: getattr(spec, name) for name in settings} == settings
+
+
+def test_vectors_in_a_file_get_fewer_epochs_only_if_there_are_very_many() -> None:
+    def epochs(count: int, *, in_file: bool) -> list[int]:
+        rows = Rows(Path("x"), (count, 2)) if in_file else np.zeros((count, 2), np.float32)
+        data = DataSet("x", make_examples(rows, np.arange(count) % 2))
+        return [spec.epochs for spec in (*DEFAULT.specs(data), *FAST.specs(data))]
+
+    for count in (1_000, 100_000, 1_000_000):
+        assert epochs(count, in_file=True) == epochs(count, in_file=False)
+    assert epochs(3_000_000, in_file=False) == [8, 8, 6]
+    assert epochs(3_000_000, in_file=True) == [4, 4, 3]
+    assert epochs(20_000_000, in_file=True) == [2, 2, 2]

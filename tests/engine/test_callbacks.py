@@ -1,5 +1,7 @@
 """Averages of probabilities over the second half of the epochs."""
 
+from dataclasses import replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -8,7 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noiselimit.data.arrays import Rows
 from noiselimit.data.examples import DataSet, make_examples
+from noiselimit.engine import block
+from noiselimit.engine.block_data import Part
 from noiselimit.engine.callbacks import Averages, is_averaged
 from noiselimit.engine.results import Scores
 from noiselimit.runs.spec import RunSpec, grid
@@ -29,7 +34,8 @@ def test_the_second_half_begins_in_the_middle(epochs: int, first: int) -> None:
 def test_means_of_what_was_added_in_the_second_half(seed: int) -> None:
     """Two rows, the first with a predictor; positions may occur twice in a step."""
     specs = [RunSpec("limit-l", epochs=4), RunSpec("ce", epochs=2)]
-    averages = Averages(specs, Mock(train=range(3), validation=range(2)), 1, 2, torch.device("cpu"))
+    part = Part(torch.zeros(3), torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3, dtype=torch.int64))
+    averages = Averages(specs, Mock(train=part, validation=range(2)), 1, 2, torch.device("cpu"))
     tables = averages.classifier, averages.predictor, averages.times, averages.active
     addresses = [table.data_ptr() for table in tables]
     generator = np.random.default_rng(seed)
@@ -108,3 +114,25 @@ def test_runs_that_fail_or_stop_early_have_no_averages(blobs: DataSet) -> None:
     assert bad.averaged is None
     stopping = RunSpec("ce", epochs=1000, patience=1, learning_rate=1e-9, batch_size=16)
     assert train(stopping, blobs, device="cpu", averaged=True)[0].averaged is None
+
+
+def test_vectors_in_a_file_train_the_same_networks_with_one_sum_for_both(
+    tmp_path: Path, blobs: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block, "SCORED_OF_FILE", 20)
+    np.save(tmp_path / "x.npy", blobs.examples.inputs)
+    rows = Rows(tmp_path / "x.npy", blobs.examples.inputs.shape)
+    in_file = replace(blobs, examples=replace(blobs.examples, inputs=rows))
+    specs = grid(method=["ce", "limit-l"], epochs=3, batch_size=16)
+    expected = train(specs, blobs, averaged=True, threads=1, device="cpu")
+    found = train(specs, in_file, averaged=True, threads=1, device="cpu")
+    for whole, run in zip(expected, found, strict=True):
+        for name, tensor in whole.weights.classifier.items():
+            torch.testing.assert_close(run.weights.classifier[name], tensor)
+        networks = [own for own in (whole.averaged.classifier, whole.averaged.predictor) if own is not None]
+        assert run.averaged.predictor is None
+        np.testing.assert_allclose(run.averaged.classifier, np.mean(networks, axis=0), atol=1e-6)
+        assert run.metrics["train_examples"] == whole.metrics["train_examples"]
+        assert run.outputs["part"].value_counts().to_dict() == {"train": 20, "validation": 20, "test": 20}
+        same = whole.outputs.set_index("index").loc[run.outputs["index"], "gap"]
+        np.testing.assert_allclose(run.outputs["gap"], same, atol=1e-6)

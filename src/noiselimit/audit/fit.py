@@ -47,8 +47,10 @@ class AuditFit:
     def pred_probs(self) -> Probabilities:
         """[n, C] of all examples in data order, without regard to the given labels."""
         rows, classes = self.model.shape
-        parts = [self.model.true_classes(part).astype(np.float32) for part in chunks(rows, classes)]
-        return np.concatenate(parts)
+        found = np.empty((rows, classes), np.float32)
+        for part in chunks(rows, classes):
+            found[part] = self.model.true_classes(part)
+        return found
 
     def audit(self, given: GivenLabels, rule: FlagRule = AUTOMATIC) -> Audit:
         """Audit labels [n] with this model."""
@@ -72,7 +74,9 @@ def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **opt
     """
     rows = np.flatnonzero(is_labelled(data.examples))
     all_labelled = len(rows) == len(data.examples)
-    examples = data.examples if all_labelled else take_examples(data.examples, rows)
+    examples = (
+        data.examples if all_labelled else take_examples(dataclasses.replace(data.examples, kept={}), rows)
+    )
     labelled = dataclasses.replace(data, examples=examples, test=None, validation=None, pictures=None)
     runs = train(plan.specs(labelled), labelled, device=device, averaged=True, **options)
     labels = examples.labels
@@ -83,10 +87,12 @@ def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **opt
     networks, known_from = average_runs(chosen, labels, held_out)
     if not all_labelled:
         networks = _with_unlabelled(networks, rows, data, chosen, device)
-    others = judge(data, plan.seeds[0], threads=options.get("threads"), fast=plan.fast)
+    others = judge(
+        data, plan.seeds[0], threads=options.get("threads"), fast=plan.fast, folder=options.get("out")
+    )
     model = fit_label_model([networks, *others.values()], data.examples.labels)
     found = [_mean_agreement([one for one in compress(agreed, counted) if one], held_out)]
-    found += [agreement(each[rows].argmax(1), labels, each.shape[1]) for each in others.values()]
+    found += [agreement(_predicted(each)[rows], labels, each.shape[1]) for each in others.values()]
     best = max(found, key=lambda one: one.beyond_chance)
     best = dataclasses.replace(best, settings=count_settings(runs) + len(others))
     warning, note = check_learning(chosen, best if any(map(len, held_out)) else None)
@@ -97,6 +103,11 @@ def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **opt
 def _validation_rows(run: Run, examples: int) -> Labels:
     share = run.spec.validation_share
     return split_examples(examples, run.spec.seed, validation_share=share).validation
+
+
+def _predicted(judge: Probabilities) -> Labels:
+    """[n]: the most probable classes."""
+    return np.concatenate([judge[part].argmax(1) for part in chunks(*judge.shape)])
 
 
 def _mean_agreement(agreed: Sequence[Agreement], held_out: Sequence[Labels]) -> Agreement:
@@ -112,6 +123,6 @@ def _with_unlabelled(
     result = np.empty((len(data.examples), probabilities.shape[1]), np.float32)
     result[rows] = probabilities
     rest = np.flatnonzero(~is_labelled(data.examples))
-    inputs = take_examples(data.examples, rest).inputs
+    inputs = take_examples(dataclasses.replace(data.examples, kept={}), rest).inputs
     result[rest] = mean_probabilities(runs, inputs, find_device(device))
     return result

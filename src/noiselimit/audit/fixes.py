@@ -13,15 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow
+import pyarrow.compute
 import pyarrow.parquet
 
 from noiselimit.audit.quality import Flags, Labels
 from noiselimit.audit.saved import SavedAudit
+from noiselimit.data.image_tar import has_tars
 from noiselimit.data.mnist import holds_idx
 from noiselimit.data.npz import LABELS, TEST_INPUTS, TEST_LABELS
+from noiselimit.data.shards import has_shards, is_pattern
 from noiselimit.data.table_file import separator
 from noiselimit.errors import InputError, unknown
-from noiselimit.files import atomic_file, atomic_folder, clear_leftovers, folder_lock
+from noiselimit.files import atomic_file, atomic_folder, clear_leftovers, folder_lock, sync
 
 Fix = Literal["drop", "relabel"]
 FIXES = ("drop", "relabel")
@@ -68,7 +71,8 @@ def list_changes(saved: SavedAudit, decisions: pd.DataFrame, fix: str | None = N
     _check_decisions(saved, wanted)
     wanted = wanted[wanted["action"].isin(FIXES)].sort_values("row", ignore_index=True)
     about = table.iloc[wanted["row"].to_numpy(np.int64)]
-    found = {name: about[name].astype(object).to_numpy() for name in ("path", "given_label") if name in about}
+    columns = ("path", *saved.file_columns, "given_label")
+    found = {name: about[name].astype(object).to_numpy() for name in columns if name in about}
     label = wanted["label"].where(wanted["action"] == "relabel", None)
     changes = wanted.assign(**found, label=label)[["row", *found, "action", "label"]]
     changed = (changes["action"] == "drop") | (changes["label"] != changes["given_label"])
@@ -90,8 +94,9 @@ def write_copy(
 ) -> dict[str, int]:
     """Write a copy of the audited data with these changes; everything else stays as it is.
 
-    A file becomes a file of the same kind. Class folders become a folder with the same structure, whose files
-    are hard links where possible, or a list of paths and labels if the target ends in .csv, .tsv or .parquet.
+    A file becomes a file of the same kind, and Parquet files become a folder of them. Class folders become a
+    folder with the same structure, whose files are hard links where possible, or a list of paths and labels
+    if the target ends in .csv, .tsv or .parquet; tar files only become such a list.
     Returns how many rows are in the copy, were dropped and got another label.
     """
     if saved.origin.noise is not None:
@@ -105,20 +110,26 @@ def write_copy(
     fixes, place = Fixes.of(saved, changes), target.resolve()
     with folder_lock(target, place.with_name(f".{place.name}.lock")):
         clear_leftovers(place.parent, re.escape(place.name))
-        if source.is_dir() and target.suffix.lower() not in LISTS:
+        if saved.shards and not source.is_file():
+            with atomic_folder(place) as temporary:
+                _copy_shards(saved, source, temporary, fixes)
+        elif source.is_dir() and target.suffix.lower() not in LISTS:
             with atomic_folder(place) as temporary:
                 _copy_folders(source, temporary, fixes)
         else:
             with atomic_file(target) as temporary:
+                if saved.shards:
+                    _copy_shards(saved, source, temporary, fixes)
+                    return fixes.counts
                 _write_file(source, temporary, fixes, saved.origin.reading.label or "label", target)
-    kept = int(fixes.kept.sum())
-    return {"rows": kept, "dropped": len(fixes.kept) - kept, "relabelled": int(fixes.changed.sum())}
+    return fixes.counts
 
 
 def check_target(source: Path, target: Path, *, overwrite: bool = False) -> None:
     """Reject a copy of this source that cannot be written; call it before training."""
     ending = target.suffix.lower()
-    if not source.exists() or (source.is_dir() and holds_idx(source)):
+    many = is_pattern(source) or (source.is_dir() and has_shards(source))
+    if not (source.exists() or many) or (source.is_dir() and holds_idx(source)):
         raise InputError(NO_COPY.format(source))
     if source.is_file() and source.suffix.lower() not in WRITERS:
         raise InputError(NO_COPY.format(source))
@@ -131,7 +142,12 @@ def check_target(source: Path, target: Path, *, overwrite: bool = False) -> None
         or own.is_relative_to(other)
     ):
         raise InputError(f"{target}: the source is never changed; name a place outside of it.")
-    if source.is_dir() and ending not in LISTS:
+    if many:
+        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            raise InputError(f"{target}: name a new folder for the copies of the files.")
+    elif source.is_dir() and ending not in LISTS:
+        if has_tars(source):
+            raise InputError(f"{target}: tar files become a list of labels; name a .csv or .parquet file.")
         if target.is_file() or ending in WRITERS or (target.is_dir() and any(target.iterdir())):
             raise InputError(f"{target}: name a new folder, or a .csv file for a list of the images.")
     elif target.is_dir():
@@ -171,6 +187,12 @@ class Fixes:
         ]
         names = saved.table["path"].tolist() if "path" in saved.table else None
         return cls(kept, wanted != given, given, wanted, saved.class_names, names)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows are in the copy, were dropped and got another label."""
+        kept = int(self.kept.sum())
+        return {"rows": kept, "dropped": len(self.kept) - kept, "relabelled": int(self.changed.sum())}
 
     def label_rows(self, labels: Any, source: Path) -> Labels:
         """[n]: the row of the source whose label each row gets; its own unless it is relabelled.
@@ -270,6 +292,45 @@ WRITERS: dict[str, Callable[[Path, Path, Fixes, str, Path], None]] = {
     ".parquet": _write_parquet,
     ".npz": _write_npz,
 }
+
+
+def _copy_shards(saved: SavedAudit, source: Path, target: Path, fixes: Fixes) -> None:
+    """Parquet files below a folder, or the only one, some rows at a time."""
+    label, start = saved.origin.reading.label or "label", 0
+    spelled: dict[int, Any] = {}
+    folder = source if source.is_dir() else source.parent
+    for name, rows in saved.shards if fixes.changed.any() else ():
+        column = pyarrow.parquet.read_table(folder / name, columns=[label]).column(0)
+        classes, first = np.unique(fixes.given[start : start + rows], return_index=True)
+        start += rows
+        for number, row in zip(classes.tolist(), first.tolist(), strict=True):
+            spelled.setdefault(number, column[row].as_py())
+    start = 0
+    for name, _ in saved.shards:
+        path = target if source.is_file() else target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            pyarrow.parquet.ParquetFile(folder / name) as file,
+            pyarrow.parquet.ParquetWriter(path, file.schema_arrow) as out,
+        ):
+            for batch in file.iter_batches():
+                part = slice(start, start := start + len(batch))
+                place = batch.schema.get_field_index(label)
+                column = _relabelled(batch.column(place), fixes.changed[part], fixes.wanted[part], spelled)
+                batch = batch.set_column(place, batch.schema.field(place), column)
+                out.write_batch(batch.filter(pyarrow.array(fixes.kept[part])))
+        sync(path)
+
+
+def _relabelled(column: Any, changed: Flags, wanted: Labels, spelled: dict[int, Any]) -> Any:
+    """The labels of some rows, of which those that changed get the spelling of the wanted class."""
+    if not changed.any():
+        return column
+    kind = column.type
+    plain = column.dictionary_decode() if pyarrow.types.is_dictionary(kind) else column
+    values = [spelled[label] if new else None for label, new in zip(wanted.tolist(), changed, strict=True)]
+    found = pyarrow.compute.if_else(changed, pyarrow.array(values, plain.type), plain)
+    return found.dictionary_encode().cast(kind) if pyarrow.types.is_dictionary(kind) else found
 
 
 def _write_list(source: Path, temporary: Path, fixes: Fixes, label: str, target: Path) -> None:

@@ -19,12 +19,20 @@ import pyarrow.parquet
 from noiselimit.audit.decisions import DECISION_FILES
 from noiselimit.audit.quality import Probabilities, chunks
 from noiselimit.audit.saved import Origin, SavedAudit
-from noiselimit.data.examples import DataSet
+from noiselimit.data.examples import DataSet, Examples
 from noiselimit.data.reading import readable
 from noiselimit.data.table_file import read_parquet
 from noiselimit.errors import InputError
 from noiselimit.features.cache import Embedding
-from noiselimit.files import atomic_folder, finite_json, json_text, read_small_text, restore_folder
+from noiselimit.files import (
+    atomic_folder,
+    finite_json,
+    json_text,
+    make_folder,
+    read_small_text,
+    restore_folder,
+    sync,
+)
 
 if TYPE_CHECKING:  # opening a folder needs no torch
     from noiselimit.audit.fit import AuditFit
@@ -73,27 +81,40 @@ def open_audit(folder: str | Path, data: str | Path | None = None) -> SavedAudit
         if embedding is not None and not re.fullmatch("[0-9a-f]+", embedding.digest):  # part of a path
             raise ValueError("the digest of the features is not hexadecimal")
         summary = dict(content["summary"])
+        shards = tuple((str(name), int(rows)) for name, rows in content.get("shards", ()))
     table, probabilities = _read_tables(folder, names)
     moved = None if data is None else Path(data)
-    return SavedAudit(folder.resolve(), table, probabilities, names, summary, origin, embedding, moved)
+    place = folder.resolve()
+    return SavedAudit(place, table, probabilities, names, summary, origin, embedding, moved, shards)
 
 
 def _read_tables(folder: Path, names: Sequence[str]) -> tuple[pd.DataFrame, Probabilities]:
     """The table of issues and the probabilities [n, C], which must belong together."""
     with readable(folder / PARQUET, DAMAGED):
-        table = read_parquet(folder / PARQUET).to_pandas()
+        table = _read_parts(folder / PARQUET)
         for column in LABELS:
             if tuple(table[column].cat.categories) != tuple(names):
                 raise ValueError(f"{column} has other classes")
         columns = ("is_label_issue", "error_probability", "models_against")
         kinds = "".join(table[name].dtype.kind for name in columns)
-        if table["row"].tolist() != list(range(len(table))) or kinds not in ("bfi", "bff"):
+        if not np.array_equal(table["row"], np.arange(len(table))) or kinds not in ("bfi", "bff"):
             raise ValueError("its rows are not those of an audit")
     with readable(folder / PRED_PROBS, DAMAGED):
         probabilities = np.load(folder / PRED_PROBS, mmap_mode="r", allow_pickle=False)
         if probabilities.shape != (len(table), len(names)):
             raise ValueError(f"its shape is {list(probabilities.shape)}")
     return table, probabilities
+
+
+def _read_parts(path: Path) -> pd.DataFrame:
+    """The table of issues, from a file or a folder of parts, of which columns of the data are not needed."""
+    if not path.is_dir():
+        return pd.DataFrame(read_parquet(path).to_pandas())
+    parts = [read_parquet(part) for part in sorted(path.glob("part-*.parquet"))]
+    kept = [name for name in parts[0].column_names if not name.startswith(("id_", "text"))]
+    content = pyarrow.concat_tables([part.select(kept) for part in parts])
+    del parts
+    return pd.DataFrame(content.unify_dictionaries().to_pandas(split_blocks=True, self_destruct=True))
 
 
 def save_audit(
@@ -118,7 +139,8 @@ def save_audit(
                 shutil.copytree(run.path, temporary / RUNS / run.path.name, ignore=lambda *_: [AVERAGED])
         write_report(temporary / REPORT, report)
     files = {"label_issues": PARQUET, "label_issues_csv": CSV, "pred_probs": PRED_PROBS, "report": REPORT}
-    return {**summary, **{name: str(folder / file) for name, file in files.items()}}
+    paths = {name: folder / file for name, file in files.items()}
+    return {**summary, **{name: str(path) if path.exists() else None for name, path in paths.items()}}
 
 
 def _describe(data: DataSet, origin: Origin, summary: dict[str, Any]) -> dict[str, Any]:
@@ -131,22 +153,41 @@ def _describe(data: DataSet, origin: Origin, summary: dict[str, Any]) -> dict[st
         "embedding": None if data.pictures is None or data.embedding is None else asdict(data.embedding),
         "class_names": list(data.examples.class_names),
         "summary": summary,
+        **({"shards": data.shards} if data.shards else {}),
     }
 
 
 def write_audit_files(folder: Path, audit: "Audit", pred_probs: Probabilities, data: DataSet) -> None:
-    """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C] into an existing folder."""
-    frame, examples = audit.table.copy(), data.examples
-    for column in LABELS:  # categories, whose numbers are columns of pred_probs
-        codes = frame[column].fillna(-1).to_numpy(np.int64)
-        frame[column] = pd.Categorical.from_codes(codes, pd.Index(examples.class_names))
-    if examples.names is not None:
-        frame["path"] = list(examples.names)
-    frame = frame.assign(**examples.kept)
-    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-    pyarrow.parquet.write_table(table, folder / PARQUET)
-    pyarrow.csv.write_csv(table, folder / CSV)
+    """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C] into an existing folder.
+
+    For data of many files, label_issues.parquet is a folder with a part for each, and there is no CSV file.
+    """
+    examples, start = data.examples, 0
+    if not data.shards:
+        frame = _as_written(audit.table, examples)
+        if examples.names is not None:
+            frame["path"] = list(examples.names)
+        table = pyarrow.Table.from_pandas(frame.assign(**examples.kept), preserve_index=False)
+        pyarrow.parquet.write_table(table, folder / PARQUET)
+        pyarrow.csv.write_csv(table, folder / CSV)
+    for number, (name, rows) in enumerate(data.shards):
+        part = slice(start, start + rows)
+        frame = _as_written(audit.table.iloc[part], examples)
+        frame["file"] = pd.Categorical([name] * rows, [name])
+        frame["position"] = np.arange(rows)
+        frame = frame.assign(**{column: values[part] for column, values in examples.kept.items() if rows})
+        path = make_folder(folder / PARQUET) / f"part-{number:05d}.parquet"
+        frame.to_parquet(path, index=False)
+        sync(path)
+        start += rows
     _write_probabilities(folder / PRED_PROBS, pred_probs)
+
+
+def _as_written(table: pd.DataFrame, examples: Examples) -> pd.DataFrame:
+    """A copy with categories as labels, whose numbers are columns of pred_probs."""
+    names = pd.Index(examples.class_names)
+    codes = {column: table[column].fillna(-1).to_numpy(np.int64) for column in LABELS}
+    return table.assign(**{name: pd.Categorical.from_codes(own, names) for name, own in codes.items()})
 
 
 def _write_probabilities(path: Path, probabilities: Probabilities) -> None:
@@ -170,7 +211,12 @@ def check_audit_folder(folder: Path, *, overwrite: bool) -> None:
         raise InputError(f"{folder}: this is a file; name a folder for the audit.")
     ours = {AUDIT, PARQUET, CSV, PRED_PROBS, REPORT, RUNS, *DECISION_FILES}
     entries = sorted(folder.iterdir())
-    others = [each.name for each in entries if each.name not in ours or each.is_dir() != (each.name == RUNS)]
+    folders = {RUNS: (True,), PARQUET: (True, False)}
+    others = [
+        each.name
+        for each in entries
+        if each.name not in ours or each.is_dir() not in folders.get(each.name, (False,))
+    ]
     if others:  # --out . must not delete the user's files
         raise InputError(f"{folder} is not an audit's folder, because it holds {others[0]}: name another.")
     if not overwrite:

@@ -5,10 +5,13 @@ are cheap, and the label model weighs them. A forest judges out of bag, neighbou
 and the other models in five folds.
 """
 
+import hashlib
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,10 +27,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from noiselimit.audit.quality import Labels, Probabilities
-from noiselimit.data.arrays import LazyInputs
+from noiselimit.audit.label_model import spread_sample
+from noiselimit.audit.quality import Labels, Probabilities, chunks
+from noiselimit.data.arrays import LazyInputs, Rows, npy_header
 from noiselimit.data.examples import DataSet
 from noiselimit.errors import InputError
+from noiselimit.files import atomic_file, make_folder
 from noiselimit.machine import available_cores
 
 FOLDS = 5
@@ -36,6 +41,8 @@ TREE_EXAMPLES, FOREST_VALUES = 20_000, 10**8
 """Examples that each tree sees at most, and examples × classes of all trees, to save memory."""
 FOLD_EXAMPLES = 50_000
 """Examples that each fold trains on at most."""
+SAMPLE = 200_000
+"""Examples that judges learn from if features are read from a file."""
 BOOSTED_CLASSES, FOREST_CLASSES, LINEAR_CLASSES = 20, 100, 200
 """With more classes a model costs too much time or memory, and is left out."""
 BOOSTED_COST, LINEAR_COST = 2 * 10**7, 10**9
@@ -62,6 +69,8 @@ class Task:
     classes: int
     seed: int
     fast: bool
+    rows: int
+    """Number of examples to judge, of which these may be a sample."""
 
     @property
     def known(self) -> Labels:
@@ -84,17 +93,38 @@ class _Classifier(Protocol):
 
 
 def judge(
-    data: DataSet, seed: int = 0, *, threads: int | None = None, fast: bool = False
-) -> dict[str, Probabilities]:
-    """Judge every label of the data: name of a judge → class probabilities [n, C]."""
-    examples = data.examples
-    if isinstance(examples.inputs, LazyInputs) or (
-        len(examples.input_shape) > 1 and examples.inputs[0].size > PIXELS
-    ):
+    data: DataSet,
+    seed: int = 0,
+    *,
+    threads: int | None = None,
+    fast: bool = False,
+    folder: Path | None = None,
+) -> dict[str, Any]:
+    """Judge every label of the data: name of a judge → class probabilities [n, C], an array or `Rows`.
+
+    If features are read from a file, the judges learn from a sample of `SAMPLE` labels, judge these as usual
+    and then all others. Their probabilities are written to files in the `folder`; those there are not made
+    again.
+    """
+    examples, inputs = data.examples, data.examples.inputs
+    labels, classes, threads = examples.labels, examples.classes, threads or available_cores()
+    if isinstance(inputs, Rows):
+        rows = spread_sample(labels >= 0, SAMPLE)
+        task = Task(inputs[rows], labels[rows], classes, seed, fast, len(examples))
+        name = hashlib.blake2b(f"{data.fingerprint},{seed},{fast}".encode(), digest_size=16).hexdigest()
+        place = make_folder((folder or Path(mkdtemp())) / f"judges-{name}")
+        return _run(
+            task, threads, lambda name, model: _write(place / f"{name}.npy", model, task, inputs, rows)
+        )
+    if isinstance(inputs, LazyInputs) or (len(examples.input_shape) > 1 and inputs[0].size > PIXELS):
         return {}
-    inputs = np.asarray(examples.inputs, np.float32).reshape(len(examples), -1)
-    task = Task(inputs, examples.labels, examples.classes, seed, fast)
-    threads = threads or available_cores()
+    vectors = np.asarray(inputs, np.float32).reshape(len(examples), -1)
+    task = Task(vectors, labels, classes, seed, fast, len(examples))
+    return _run(task, threads, lambda name, model: model(task)[0])
+
+
+def _run(task: Task, threads: int, run: Callable[[str, "_Model"], Probabilities | Rows]) -> dict[str, Any]:
+    """What `run` makes of each judge's name and model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Some inputs do not have OOB scores|The least populated class")
@@ -103,13 +133,37 @@ def judge(
             threadpool_limits(1),
             ThreadPoolExecutor(threads, initializer=threadpool_limits, initargs=(1,)) as pool,
         ):
-            found = {name: pool.submit(model, task) for name, model in _choose(task).items()}
+            found = {name: pool.submit(run, name, model) for name, model in _choose(task).items()}
             return {name: future.result() for name, future in found.items()}
 
 
-def _choose(task: Task) -> dict[str, Callable[[Task], Probabilities]]:
+def _write(path: Path, model: "_Model", task: Task, inputs: Rows, rows: Labels) -> Rows:
+    """Probabilities of all inputs by a model of a task whose examples are some `rows` of them."""
+    shape = len(inputs), task.classes
+    if path.exists():  # before the process was killed
+        return Rows(path, shape)
+    own, predict = model(task)
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        file.write(npy_header(shape))
+        for part in chunks(len(inputs), inputs.shape[1]):
+            first, last = np.searchsorted(rows, [part.start, part.stop])
+            known, found = rows[first:last] - part.start, np.empty((part.stop - part.start, task.classes))
+            found[known] = own[first:last]
+            rest = np.delete(np.arange(len(found)), known)
+            if len(rest):
+                found[rest] = predict(inputs[part][rest])
+            file.write(found.astype("<f4").data)
+    return Rows(path, shape)
+
+
+_Predict = Callable[[Inputs], Probabilities]
+_Model = Callable[[Task], tuple[Probabilities, _Predict]]
+"""Fits a model; returns probabilities of the task's examples, and a function of other inputs."""
+
+
+def _choose(task: Task) -> dict[str, _Model]:
     """The judges that are worth their cost."""
-    found: dict[str, Callable[[Task], Probabilities]] = {"neighbours": _neighbours}
+    found: dict[str, _Model] = {"neighbours": _neighbours}
     if task.classes <= FOREST_CLASSES:
         found["forest"] = _forest
     cost = task.inputs.size * task.classes
@@ -120,7 +174,7 @@ def _choose(task: Task) -> dict[str, Callable[[Task], Probabilities]]:
     return found
 
 
-def _forest(task: Task) -> Probabilities:
+def _forest(task: Task) -> tuple[Probabilities, _Predict]:
     """Out-of-bag probabilities of extremely randomised trees."""
     known, trees = task.known, FAST_TREES if task.fast else TREES
     most = min(TREE_EXAMPLES, FOREST_VALUES // (trees * task.classes))
@@ -140,7 +194,7 @@ def _forest(task: Task) -> Probabilities:
     return _add_unlabelled(found, forest, task)
 
 
-def _boosting(task: Task) -> Probabilities:
+def _boosting(task: Task) -> tuple[Probabilities, _Predict]:
     def make(labels: Labels) -> _Classifier:
         counts = np.bincount(labels)
         # The part that decides when to stop must hold every class.
@@ -153,7 +207,7 @@ def _boosting(task: Task) -> Probabilities:
     return _out_of_fold(task, make)
 
 
-def _linear(task: Task) -> Probabilities:
+def _linear(task: Task) -> tuple[Probabilities, _Predict]:
     def make(labels: Labels) -> _Classifier:
         model: _Classifier = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
         return model
@@ -161,7 +215,7 @@ def _linear(task: Task) -> Probabilities:
     return _out_of_fold(task, make)
 
 
-def _out_of_fold(task: Task, make: Callable[[Labels], _Classifier]) -> Probabilities:
+def _out_of_fold(task: Task, make: Callable[[Labels], _Classifier]) -> tuple[Probabilities, _Predict]:
     """Probabilities of the model that did not train on the example's fold."""
     found = np.zeros((len(task.labels), task.classes), np.float32)
     for train, held_out in _folds(task):
@@ -179,28 +233,42 @@ def _folds(task: Task) -> Iterator[tuple[Labels, Labels]]:
         yield known[train[::step]], known[held_out]
 
 
-def _add_unlabelled(found: Probabilities, model: _Classifier, task: Task) -> Probabilities:
+def _add_unlabelled(found: Probabilities, model: _Classifier, task: Task) -> tuple[Probabilities, _Predict]:
+    def predict(inputs: Inputs) -> Probabilities:
+        result = np.zeros((len(inputs), task.classes), np.float32)
+        result[:, model.classes_] = model.predict_proba(inputs)
+        return result
+
     rest = np.flatnonzero(task.labels < 0)
     if len(rest):
-        found[np.ix_(rest, model.classes_)] = model.predict_proba(task.inputs[rest])
-    return found
+        found[rest] = predict(task.inputs[rest])
+    return found, predict
 
 
-def _neighbours(task: Task) -> Probabilities:
+def _neighbours(task: Task) -> tuple[Probabilities, _Predict]:
     """Votes of the nearest labelled examples, weighted by distance."""
-    inputs = StandardScaler().fit_transform(task.inputs)
-    most = MULTIPLICATIONS // (len(inputs) * inputs.shape[1])
+    scaler = StandardScaler()
+    inputs = scaler.fit_transform(task.inputs)
+    most = MULTIPLICATIONS // (task.rows * inputs.shape[1])
     among = task.known[:: -(-len(task.known) // max(most, 1000))]
     index = NearestNeighbors(n_neighbors=min(NEIGHBOURS + 1, len(among)))
     distances, places = index.fit(inputs[among]).kneighbors(inputs)
-    rows, itself = among[places], among[places] == np.arange(len(inputs))[:, np.newaxis]
-    usual = np.median(distances[:, -1])
-    votes = np.exp(-((distances / max(usual, 1e-6)) ** 2)) + 1e-3
-    votes[itself] = 0.0
-    found = np.full((len(inputs), task.classes), SMOOTHING, np.float32)
-    for rank in range(votes.shape[1]):
-        found[np.arange(len(inputs)), task.labels[rows[:, rank]]] += votes[:, rank]
-    return np.asarray(found / found.sum(1, keepdims=True))
+    itself = among[places] == np.arange(len(inputs))[:, np.newaxis]
+    usual = max(np.median(distances[:, -1]), 1e-6)
+
+    def count(distances: Inputs, places: Labels, itself: Any) -> Probabilities:
+        votes = np.exp(-((distances / usual) ** 2)) + 1e-3
+        votes[itself] = 0.0
+        found = np.full((len(places), task.classes), SMOOTHING, np.float32)
+        for rank in range(votes.shape[1]):
+            found[np.arange(len(places)), task.labels[among[places[:, rank]]]] += votes[:, rank]
+        return np.asarray(found / found.sum(1, keepdims=True))
+
+    def predict(others: Inputs) -> Probabilities:
+        distances, places = index.kneighbors(scaler.transform(others))
+        return count(distances, places, np.zeros(places.shape, bool))
+
+    return count(distances, places, itself), predict
 
 
 def cross_fit(

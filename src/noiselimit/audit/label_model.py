@@ -79,7 +79,7 @@ def fit_label_model(judges: Sequence[Probabilities], given: Labels) -> LabelMode
     No judge may have trained on the label that it judges. The first should learn noise the least.
     """
     classes = judges[0].shape[1]
-    rows = _sample(given >= 0, VALUES // (classes * len(judges)))
+    rows = spread_sample(given >= 0, VALUES // (classes * len(judges)))
     logs, labels = np.stack([_logarithms(judge[rows]) for judge in judges]), given[rows]
     start = LabelModel(
         judges, np.full(len(judges), 1 / len(judges)), np.zeros(classes), np.eye(classes), anchors=0
@@ -90,7 +90,7 @@ def fit_label_model(judges: Sequence[Probabilities], given: Labels) -> LabelMode
     return _fit_pool(replace(noisy, transition=transition, anchors=anchors), logs, labels)
 
 
-def _sample(known: Flags, most: int) -> Labels:
+def spread_sample(known: Flags, most: int) -> Labels:
     """At most so many of the rows that are true, spread evenly."""
     count = int(np.count_nonzero(known))
     if count <= most:

@@ -23,6 +23,9 @@ MAX_VALUES = 4096
 MIN_STEPS, MAX_STEPS = 150, 10_000
 """Target range for the number of training steps."""
 MIN_EPOCHS, USUAL_EPOCHS, MAX_EPOCHS = 8, 30, 60
+MIN_EPOCHS_OF_FILE = 2
+"""The same for features that are read from a file, because they do not fit in memory: from 1.6 million
+examples on, more epochs would exceed MAX_STEPS. In the second epoch, every example is judged once."""
 
 
 def is_auto(value: object) -> bool:
@@ -36,12 +39,12 @@ def auto_batch_size(examples: int, values: int = 1) -> int:
     return usual if values > MAX_VALUES else max(usual, min(examples // MAX_BATCHES, MAX_BATCH_SIZE_OF_MANY))
 
 
-def auto_epochs(examples: int, batch_size: int) -> int:
-    """Number of epochs for this many training examples in batches of this size."""
+def auto_epochs(examples: int, batch_size: int, least: int = MIN_EPOCHS) -> int:
+    """Number of epochs, at least so many, for this many training examples in batches of this size."""
     steps = -(-examples // batch_size)
     if steps * USUAL_EPOCHS < MIN_STEPS:
         return min(MIN_STEPS // steps, MAX_EPOCHS)
-    return min(max(MAX_STEPS // steps, MIN_EPOCHS), USUAL_EPOCHS)
+    return min(max(MAX_STEPS // steps, least), USUAL_EPOCHS)
 
 
 Recipe = tuple[tuple[tuple[str, float], ...], float]
@@ -136,6 +139,8 @@ class AuditPlan:
 
     def settings(self, data: DataSet) -> dict[str, Any]:
         """The plan's settings, else the data's defaults, else what suits the number of examples."""
+        from noiselimit.data.arrays import Rows
+
         found: dict[str, Any] = {**data.defaults}
         for name in {field.name for field in fields(self)} & {field.name for field in fields(RunSpec)}:
             value = getattr(self, name)
@@ -144,7 +149,8 @@ class AuditPlan:
         examples, values = self._training_examples(data), math.prod(data.examples.input_shape)
         size = found.get("batch_size", auto_batch_size(examples, values))
         size = RunSpec(batch_size=size).batch_size  # checks and converts it
-        epochs = RunSpec(epochs=found.get("epochs", auto_epochs(examples, size))).epochs
+        least = MIN_EPOCHS_OF_FILE if isinstance(data.examples.inputs, Rows) else MIN_EPOCHS
+        epochs = RunSpec(epochs=found.get("epochs", auto_epochs(examples, size, least))).epochs
         return {**found, "batch_size": size, "epochs": epochs}
 
     def _training_examples(self, data: DataSet) -> int:

@@ -15,9 +15,11 @@ import pandas as pd
 from noiselimit.audit.decisions import COLUMNS, DECISIONS, Decisions
 from noiselimit.audit.neighbours import NEIGHBOURS, comparable_features, explain, nearest, squared_norms
 from noiselimit.audit.quality import Floats, Labels, Probabilities
+from noiselimit.data.arrays import Rows
 from noiselimit.data.catalogue import DATA_SETS, VARIABLE, load_data
 from noiselimit.data.examples import DataSet
 from noiselimit.data.reading import CACHE, Reading
+from noiselimit.data.shards import find_shards, is_pattern
 from noiselimit.errors import InputError
 from noiselimit.features.cache import Embedding, FeatureCache, Features
 from noiselimit.features.texts import BUILT_IN, TF_IDF
@@ -28,7 +30,7 @@ PLAIN_FEATURES = ("auto", "none", *BUILT_IN)
 """Features that need no code or files from elsewhere."""
 KINDS: dict[Any, type] = {str | None: str, int | None: int, str: str, bool: bool, tuple[str, ...]: list}
 """JSON types of the fields of a `Reading`."""
-NOT_STORED = frozenset({"cache", "progress", "keep_unlabelled"})
+NOT_STORED = frozenset({"cache", "progress", "keep_unlabelled", "stream"})
 """Fields of a `Reading` that belong to one call."""
 
 
@@ -56,7 +58,7 @@ class Origin:
         if source in DATA_SETS:
             parent = data_dir or os.environ.get(VARIABLE)
             return cls(source, reading, None, None if not parent else os.path.abspath(parent), noise)
-        found = fingerprint(Path(source), data.examples.names)
+        found = fingerprint(Path(source), [name for name, _ in data.shards] or data.examples.names)
         return cls(source, reading, os.path.abspath(source), None, noise, found)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,6 +99,8 @@ class SavedAudit:
     """The model whose features of the pictures were the inputs."""
     moved_to: Path | None = None
     """Where the user says that the data are now."""
+    shards: tuple[tuple[str, int], ...] = ()
+    """See `DataSet`."""
 
     @cached_property
     def given(self) -> Labels:
@@ -109,18 +113,23 @@ class SavedAudit:
         return [n for n in map(str, self.table) if n in ("path", "text") or n.startswith(("id_", "text_"))]
 
     @property
+    def file_columns(self) -> list[str]:
+        """Columns of the table that say where a row is in data of many files."""
+        return ["file", "position"] if self.shards else []
+
+    @property
     def place(self) -> Path | None:
         """Where the unchanged data are; None for a named data set. InputError if they moved or changed."""
         if self.origin.path is None:
             return None
         place = self.moved_to or Path(self.origin.path)
-        if not place.exists():
+        if not place.exists() and not (is_pattern(place) and find_shards(place)):
             raise InputError(
                 f"{place}: the data of {self.folder} are not there; if they moved, give the new place with "
                 "--data (data=... in Python)."
             )
         names = self.table["path"].tolist() if "path" in self.table else None
-        if fingerprint(place, names) != self.origin.fingerprint:
+        if fingerprint(place, [name for name, _ in self.shards] or names) != self.origin.fingerprint:
             raise InputError(
                 f"{place}: the data have changed since the audit {self.folder}; audit them again, or bring "
                 "the old ones back."
@@ -155,7 +164,9 @@ class SavedAudit:
         made = self.decisions(conflicts).set_index("row")[list(MADE)]
         table = self.table
         chosen = table["row"].isin(made.index) | (table["is_label_issue"] & flagged)
-        frame = table[chosen][["row", *self.data_columns, "given_label"]].astype({"given_label": object})
+        frame = table[chosen][["row", *self.file_columns, *self.data_columns, "given_label"]].astype(
+            {"given_label": object}
+        )
         frame["suggested_label"] = table["predicted_label"][chosen].astype(object)
         frame["error_probability"] = table["error_probability"][chosen]
         found = frame.join(made, on="row").reset_index(drop=True)
@@ -250,8 +261,9 @@ class SavedAudit:
         """
         data = self.load()
         embedded = None if self.embedding is None else self._embed(data, self.embedding)
-        if embedded is not None:
-            return embedded
+        inputs = data.examples.inputs if embedded is None else embedded
+        if isinstance(inputs, Rows):
+            raise InputError("Examples that look alike are not shown for data that do not fit in memory.")
         return comparable_features(data) if embedded is None else embedded
 
     def explain(self, row: int) -> str:
@@ -267,6 +279,8 @@ class SavedAudit:
         str
             One sentence. The first call reads the data.
         """
+        if isinstance(self.load().examples.inputs, Rows):  # there is no memory to look for neighbours
+            return self.explain_with(row, ())
         features, squares = self._searchable
         (near,) = nearest(features, squares, [row], NEIGHBOURS)
         return self.explain_with(row, near)
@@ -318,7 +332,8 @@ def fingerprint(place: Path, names: Iterable[str] | None = None) -> str:
     below = place if place.is_dir() else place.parent
     for name in names or ():
         try:
-            size = os.stat(os.path.join(below, name)).st_size
+            tar, member, _ = name.partition(".tar/")
+            size = os.stat(below / (f"{tar}.tar" if member else name)).st_size
         except OSError:
             size = -1
         digest.update(json.dumps([name, size]).encode())

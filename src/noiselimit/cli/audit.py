@@ -136,7 +136,10 @@ def make_plan(fast: bool, typed: Mapping[str, str]) -> AuditPlan:
 
 def default_folder(source: str) -> Path:
     """`audit-digits` for digits, `audit-customers` for data/customers.csv, `audit-photos` for photos/."""
+    from noiselimit.data.shards import is_pattern
+
     path = Path(source)
+    path = path.parent if is_pattern(path) else path
     name = path.resolve().name if path.is_dir() else path.stem
     return Path(f"audit-{name or 'data'}")
 
@@ -283,7 +286,9 @@ def _print_result(
     if cleaned is not None:
         done = "dropped" if cleaned["fix"] == "drop" else "relabelled"
         print(f"Corrected copy: {cleaned['file']} ({cleaned['rows']:,} rows, {cleaned[done]:,} {done})")
-    print(f"All labels: {answer['label_issues_csv']} and .parquet; probabilities: {answer['pred_probs']}")
+    csv, parts = answer["label_issues_csv"], f"{answer['label_issues']} (a part for each file of the data)"
+    tables = parts if csv is None else f"{csv} and .parquet"
+    print(f"All labels: {tables}; probabilities: {answer['pred_probs']}")
     print(f"Report: {answer['report']}")
 
 

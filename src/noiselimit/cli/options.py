@@ -39,8 +39,8 @@ def check_target(path: Path, *, overwrite: bool) -> None:
 
 
 DATA = (
-    "A folder of images or of idx files; a .csv, .tsv, .parquet or .npz file; or digits, mnist, cifar10, "
-    "cifar100, cifar10n or clothing1m."
+    "A folder of images, or of idx, Parquet or tar files; a .csv, .tsv, .parquet or .npz file; or digits, "
+    "mnist, cifar10, cifar100, cifar10n or clothing1m."
 )
 """Help text of an option or argument that names data."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -1,13 +1,20 @@
 """Inputs and labels in canonical form.
 
-Inputs are an array in memory or `LazyInputs`, which decode pictures on demand. Labels are class numbers.
+Inputs are an array in memory or `LazyInputs`: pictures decoded, or vectors read, on demand. Labels are class
+numbers.
 """
 
+import hashlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
 from numbers import Real
+from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +46,7 @@ class LazyInputs(ABC):
     Code that reads rows works with this or with an array.
     """
 
-    dtype = np.dtype(np.uint8)
+    dtype: np.dtype[Any] = np.dtype(np.uint8)
     ndim = 4
 
     @property
@@ -61,7 +68,7 @@ class LazyInputs(ABC):
         return self.read(row).tobytes()
 
     @abstractmethod
-    def take(self, rows: Sequence[int]) -> "LazyInputs":
+    def take(self, rows: Sequence[int] | Labels) -> "LazyInputs":
         """Only these rows, in this order."""
 
     def __len__(self) -> int:
@@ -72,6 +79,79 @@ class LazyInputs(ABC):
         if isinstance(rows, int | np.integer):
             return self.read(int(rows))
         return np.stack([self.read(int(row)) for row in np.arange(len(self))[rows]])
+
+
+class Rows(LazyInputs):
+    """Vectors [n, width] float32 in a .npy file, read on demand, so that they need no memory.
+
+    `rows` are the numbers of those in the file that count, in order; by default all.
+    """
+
+    dtype = np.dtype(np.float32)
+    ndim = 2
+
+    def __init__(
+        self, path: Path, shape: tuple[int, int], rows: Labels | None = None, whole: "Rows | None" = None
+    ) -> None:
+        self.path, self._shape, self._rows = path, shape, rows
+        self._whole = whole  # a temporary file lasts as long as this
+        self._offset = len(npy_header(shape))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[n, width]."""
+        return (self._shape[0] if self._rows is None else len(self._rows), self._shape[1])
+
+    @property
+    def digest(self) -> bytes:
+        """Digest of the file's folder, which is named after its content, and of the row numbers."""
+        digest = hashlib.blake2b(f"{self.path.parent.name},{self._shape};".encode())
+        digest.update(b"" if self._rows is None else self._rows.data)
+        return digest.digest()
+
+    def read(self, row: int, view: View = View()) -> npt.NDArray[Any]:  # noqa: B008 - frozen
+        """One vector, [width]."""
+        return np.asarray(self[[row]][0])
+
+    def take(self, rows: Any) -> "Rows":
+        """Only these rows, in this order."""
+        chosen = np.asarray(rows, np.int64)
+        rows = chosen if self._rows is None else self._rows[chosen]
+        return Rows(self.path, self._shape, rows, self._whole or self)
+
+    def __getitem__(self, rows: Any) -> npt.NDArray[Any]:
+        """One vector for an integer, vectors [m, width] for a slice or an array of row numbers."""
+        if isinstance(rows, int | np.integer):
+            return self.read(int(rows))
+        if isinstance(rows, slice) and self._rows is None and rows.step in (None, 1):
+            start, stop, _ = rows.indices(len(self))
+            count, width = max(stop - start, 0), self._shape[1]
+            place = self._offset + 4 * width * start
+            return np.fromfile(self.path, np.float32, count * width, offset=place).reshape(count, width)
+        chosen = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows, np.int64)
+        chosen, size = chosen if self._rows is None else self._rows[chosen], 4 * self._shape[1]
+        # Not by a memory map, whose pages would count as this process's memory.
+        file = self._file
+        parts = [os.pread(file, size, self._offset + size * row) for row in chosen.tolist()]
+        return np.frombuffer(bytearray().join(parts), np.float32).reshape(len(chosen), -1)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return self[:]
+
+    @cached_property
+    def _file(self) -> int:
+        file = os.open(self.path, os.O_RDONLY)
+        finalize(self, os.close, file)
+        return file
+
+
+def npy_header(shape: tuple[int, ...]) -> bytes:
+    """The first bytes of a .npy file of float32 values in this shape."""
+    header = BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": tuple(shape)}
+    )
+    return header.getvalue()
 
 
 Inputs = npt.NDArray[Any] | LazyInputs

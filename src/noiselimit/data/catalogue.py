@@ -27,10 +27,12 @@ from noiselimit.data.clothing1m import clothing1m, holds_clothing1m
 from noiselimit.data.download import Progress
 from noiselimit.data.examples import DataSet, Examples, make_examples
 from noiselimit.data.image_folder import ENDINGS, has_class_folders, read_image_folder, read_new_pictures
+from noiselimit.data.image_tar import has_tars, read_tar_folder
 from noiselimit.data.memory import encode_gaps, from_memory
 from noiselimit.data.mnist import digits, download_mnist, holds_idx, read_idx_folder
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import PICTURES, TABLES, Reading
+from noiselimit.data.shards import has_shards, is_pattern, read_parquet_file, read_parquet_shards
 from noiselimit.data.table_file import (
     frame_data_set,
     read_new_list,
@@ -83,8 +85,11 @@ DATA_SETS = {
     ),
     "clothing1m": Source(clothing1m, PICTURES, holds_clothing1m),
 }
+_SHARDS = Source(read_parquet_shards, TABLES, has_shards)
 FOLDER_FORMATS = (  # the first that fits; if none does, the last says what is missing
     Source(lambda folder, reading: read_idx_folder(folder), is_in=holds_idx),
+    _SHARDS,
+    Source(read_tar_folder, PICTURES, has_tars),
     Source(read_image_folder, PICTURES, has_class_folders),
 )
 _TABLE = Source(read_table_file, TABLES | PICTURES, read_inputs=read_table_inputs)
@@ -98,7 +103,7 @@ FILE_FORMATS: Registry[Source] = Registry(
         ),
         ".csv": _TABLE,
         ".tsv": _TABLE,
-        ".parquet": _TABLE,
+        ".parquet": replace(_TABLE, read=read_parquet_file),
     },
     lambda value: isinstance(value, Source),
     "a noiselimit.data.catalogue.Source",
@@ -118,7 +123,8 @@ def load_data(
     Parameters
     ----------
     name_or_path
-        A key of `DATA_SETS`; a folder of class folders or idx files; a .npz, .csv, .tsv or .parquet file.
+        A key of `DATA_SETS`; a folder of class folders, or of idx, Parquet or tar files; a pattern of Parquet
+        files; a .npz, .csv, .tsv or .parquet file.
     data_dir
         Folder of the named data sets. Default: the environment variable NOISELIMIT_DATA.
     download
@@ -141,14 +147,19 @@ def load_data(
 
 
 def _format_of(path: Path) -> Source:
+    if is_pattern(path):
+        return _SHARDS
     if path.is_file():
         return FILE_FORMATS[path.suffix.lower()]
-    return next((each for each in FOLDER_FORMATS if each.is_in and each.is_in(path)), FOLDER_FORMATS[-1])
+    nothing = replace(FOLDER_FORMATS[-1], takes=TABLES | PICTURES)
+    return next((each for each in FOLDER_FORMATS if each.is_in and each.is_in(path)), nothing)
 
 
 def _existing_path(text: str) -> Path:
     """The folder or file of that name, if its format is known."""
     path = Path(text)
+    if text and is_pattern(path):
+        return path
     if text and (path.is_dir() or (path.is_file() and path.suffix.lower() in FILE_FORMATS)):
         return path
     if text and path.exists():

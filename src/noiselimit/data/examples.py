@@ -128,6 +128,9 @@ class DataSet:
     """[n, channels, height, width]: the pictures of which the inputs are features."""
     embedding: Embedding | None = None
     """The model that made these features."""
+    shards: tuple[tuple[str, int], ...] = ()
+    """Names, below the data's folder, of the files that the examples come from in order, and their numbers of
+    examples; for data sets of many files."""
 
     def __post_init__(self) -> None:
         for part, name in ((self.test, "test"), (self.validation, "validation")):
@@ -302,7 +305,7 @@ def take_examples(examples: Examples, rows: npt.NDArray[np.int64]) -> Examples:
 
     return replace(
         examples,
-        inputs=inputs.take(rows.tolist()) if isinstance(inputs, LazyInputs) else inputs[rows],
+        inputs=inputs.take(rows) if isinstance(inputs, LazyInputs) else inputs[rows],
         labels=examples.labels[rows],
         clean_labels=take(examples.clean_labels),
         weights=take(examples.weights),

@@ -26,7 +26,7 @@ STREAM_ABOVE = 2 * 2**30
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class Part:
     """The pictures of one part whose headers could be read."""
 
     paths: Sequence[str]
@@ -87,9 +87,9 @@ def read_pictures(
     """
     check = PictureCheck(str(source), skip=reading.skip_bad_images)
     parts = [_measure(folder, paths, check) for paths in listed]
-    for_features = _suit_features(parts, reading)
+    for_features = suit_features(parts, reading)
     side = reading.features_side if for_features else None
-    cut = _choose_cut(source, parts, reading.resize or side)
+    cut = choose_cut(source, parts, reading.resize or side)
     streamed = for_features or _too_large(sum(len(part.paths) for part in parts), cut)
     if streamed and cut.resize and not for_features:
         # Room for random crops; in memory, a black border serves for that.
@@ -136,8 +136,8 @@ def _list_parts(folder: Path) -> tuple[tuple[str, ...], dict[str, tuple[list[str
     found = list(_class_folders(folder))
     if not found:
         raise InputError(
-            f"{folder}: there are neither idx files as in MNIST nor class folders of images "
-            f"({', '.join(ENDINGS)}); name a folder with one sub-folder per class."
+            f"{folder}: there are neither idx files as in MNIST, nor .parquet or .tar files, nor class "
+            f"folders of images ({', '.join(ENDINGS)}); name a folder with one sub-folder per class."
         )
     if set(found) <= set(TEST_NAMES):
         raise InputError(f"{folder}: there is {' and '.join(found)} but no {TRAIN}; add training images.")
@@ -225,7 +225,7 @@ def _unread_notes(folder: Path) -> tuple[str, ...]:
 # Measuring and decoding
 
 
-def _measure(folder: Path, paths: Sequence[str], check: PictureCheck) -> _Part:
+def _measure(folder: Path, paths: Sequence[str], check: PictureCheck) -> Part:
     """Size and colour of the pictures, from their headers."""
     headers = np.zeros((len(paths), 3), np.int64)
 
@@ -234,10 +234,10 @@ def _measure(folder: Path, paths: Sequence[str], check: PictureCheck) -> _Part:
 
     rows = check.good_rows(folder, paths, look)
     found = headers[rows]
-    return _Part([paths[row] for row in rows], rows, found[:, :2], found[:, 2] == 1)
+    return Part([paths[row] for row in rows], rows, found[:, :2], found[:, 2] == 1)
 
 
-def _suit_features(parts: Sequence[_Part], reading: Reading) -> bool:
+def suit_features(parts: Sequence[Part], reading: Reading) -> bool:
     """Whether to read the pictures for frozen features: in colour, and most of them not tiny."""
     if reading.features_side is None or all(part.grey.all() for part in parts):
         return False
@@ -245,7 +245,7 @@ def _suit_features(parts: Sequence[_Part], reading: Reading) -> bool:
     return (reading.resize or float(np.median(sides))) >= SMALLEST_FOR_FEATURES
 
 
-def _choose_cut(source: Path, parts: Sequence[_Part], resize: int | None) -> Cut:
+def choose_cut(source: Path, parts: Sequence[Part], resize: int | None) -> Cut:
     """One shape for all parts: the common size of all pictures, or the square of --resize."""
     channels = 1 if all(part.grey.all() for part in parts) else 3
     if resize is not None:
@@ -294,7 +294,7 @@ def _require_picture_shape(place: Path, shape: tuple[int, ...], reading: Reading
 
 
 def _cut_like(
-    place: Path, shape: tuple[int, ...], resize: int | None, part: _Part
+    place: Path, shape: tuple[int, ...], resize: int | None, part: Part
 ) -> tuple[Cut, tuple[str, ...]]:
     """(cut, notes). If the run scaled no pictures, those of another size are scaled, with a note."""
     channels, height, width = shape

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ PIECE = 256  # pictures that a thread handles at a time
 MOST_NAMED = 20  # damaged pictures that a note names
 
 Picture = npt.NDArray[np.uint8]
+Place = str | Path | BytesIO
+"""A file, or its bytes."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Cut:
         return left, upper, right, lower
 
 
-def read_picture(path: str | Path, cut: Cut, view: View = View()) -> Picture:  # noqa: B008 - frozen
+def read_picture(path: Place, cut: Cut, view: View = View()) -> Picture:  # noqa: B008 - frozen
     """The crop of the first frame, [channels, height, width]."""
     with _opened(path) as image:
         if cut.resize:
@@ -84,7 +87,7 @@ def read_picture(path: str | Path, cut: Cut, view: View = View()) -> Picture:  #
     return np.ascontiguousarray(pixels[np.newaxis] if pixels.ndim == 2 else pixels.transpose(2, 0, 1))
 
 
-def read_whole(path: str | Path, side: int) -> Image.Image:
+def read_whole(path: Place, side: int) -> Image.Image:
     """The whole first frame in colours, scaled down to at most `side` pixels in height and width."""
     with _opened(path) as image:
         image.draft(None, (side, side))
@@ -131,7 +134,7 @@ def _shifted(pixels: Picture, view: View) -> Picture:
     return np.pad(pixels, border)[top : top + height, left : left + width]
 
 
-def read_header(path: str | Path) -> tuple[int, int, bool]:
+def read_header(path: Place) -> tuple[int, int, bool]:
     """(width, height, whether it is grey) of the picture when turned upright, without decoding it."""
     with _opened(path) as image:
         width, height = image.size
@@ -140,7 +143,7 @@ def read_header(path: str | Path) -> tuple[int, int, bool]:
         return width, height, image.mode in GREY
 
 
-def check_picture(path: str | Path) -> None:
+def check_picture(path: Place) -> None:
     """Decode all of it. A JPEG is decoded at an eighth of its size: half the time, but every byte is read."""
     with _opened(path) as image:
         image.draft(None, (1, 1))
@@ -148,7 +151,7 @@ def check_picture(path: str | Path) -> None:
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[Image.Image]:
+def _opened(path: Place) -> Iterator[Image.Image]:
     """The picture in the file; any error inside the block becomes an InputError."""
     remedy = "replace it or use --skip-bad-images"
     with readable(str(path), remedy), Image.open(path, formats=FORMATS) as image:
@@ -218,7 +221,7 @@ class PictureFiles(LazyInputs):
         with readable(path, "replace it or use --skip-bad-images"):
             return repr(self.cut).encode() + path.read_bytes()
 
-    def take(self, rows: Sequence[int]) -> "PictureFiles":
+    def take(self, rows: Sequence[int] | Labels) -> "PictureFiles":
         """Only these pictures, in this order."""
         return PictureFiles(self.folder, [self.paths[row] for row in rows], self.cut)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
 
 TABLE, PICTURE = "tables (CSV, Parquet)", "image files (JPEG, PNG, …)"
@@ -49,6 +49,12 @@ class Reading:
         "none.",
         metavar="NAME",
     )
+    stream: str = option(
+        "auto",
+        "Keep a table's features in a file instead of in memory: on, off, or auto, if they would not fit.",
+        metavar="NAME",
+        source=TABLE,
+    )
     features_side: int | None = None
     """Read colour pictures from files as frozen features need them: of this side, decoded on demand."""
     cache: Path | None = None
@@ -66,6 +72,8 @@ class Reading:
             if isinstance(getattr(self, name), str):
                 raise InputError(f"{name} is {getattr(self, name)!r}: give a list of column names.")
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.stream not in ("auto", "on", "off"):
+            raise unknown("stream", self.stream, ("auto", "on", "off"))
         side = self.resize
         if side is not None and (type(side) is not int or not 1 <= side <= LARGEST_SIDE):
             raise InputError(f"--resize is {side}: give a whole number of pixels from 1 to {LARGEST_SIDE}.")

@@ -40,7 +40,7 @@ NAMELESS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas writes for ro
 
 
 def frame_data_set(
-    inputs: pd.DataFrame,
+    inputs: Any,
     labels: Any,
     *,
     name: str = "table",
@@ -54,8 +54,8 @@ def frame_data_set(
     """A data set from a table of inputs, one row per example, and labels [n], numbers or names.
 
     The classes are the distinct labels, sorted. The data set's `table` encodes new rows in the same way.
-    With `keep_unlabelled`, rows without a label get the label −1. The `pictures` that a table lists are the
-    inputs in place of its columns.
+    With `keep_unlabelled`, rows without a label get the label −1. The `pictures` that a table lists, or its
+    `Rows`, are the inputs in place of its columns.
     """
     given = _as_column(labels, "label", inputs, source)
     missing = np.zeros(len(given), bool)
@@ -92,7 +92,7 @@ def frame_data_set(
     return DataSet(name, examples, table=table, notes=(*table.notes, *notes))
 
 
-def _as_column(values: Any, what: str, inputs: pd.DataFrame, source: str) -> "pd.Series[Any]":
+def _as_column(values: Any, what: str, inputs: Any, source: str) -> "pd.Series[Any]":
     """A named column as long as the inputs; its index is ignored."""
     series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values), name=what)
     if len(series) != len(inputs):
@@ -147,7 +147,11 @@ def read_table_file(path: Path, reading: Reading = Reading()) -> DataSet:  # noq
     label away, and columns that are no inputs. If the only input is a column of paths of picture files, the
     pictures are the inputs.
     """
-    frame = _read_frame(path)
+    return table_data_set(_read_frame(path), path, reading)
+
+
+def table_data_set(frame: pd.DataFrame, path: Path, reading: Reading) -> DataSet:
+    """The examples in the rows of a frame that was read from the path; see `read_table_file`."""
     clean = reading.clean_label
     if clean is None and "clean_label" in frame.columns and "clean_label" not in reading.ignore:
         clean = "clean_label"
@@ -273,13 +277,19 @@ def _read_frame(path: Path, text_columns: Sequence[str] = ()) -> pd.DataFrame:
     """All columns. In a CSV, those in `text_columns` stay text even if all of their values are numbers."""
     with readable(path, REMEDY):
         is_parquet = path.suffix.lower() == ".parquet"
-        content = _with_index(read_parquet(path)) if is_parquet else _read_csv(path, text_columns)
+        content = with_index(read_parquet(path)) if is_parquet else _read_csv(path, text_columns)
+        return as_frame(content, str(path))
+
+
+def as_frame(content: pyarrow.Table, source: str) -> pd.DataFrame:
+    """All columns of a file, but those without a name that hold nothing or row numbers."""
+    with readable(source, REMEDY):
         counts = list(range(content.num_rows))
         for place in reversed([place for place, name in enumerate(content.column_names) if not name]):
             column = content.column(place)  # the index of pandas, or an empty column of a spreadsheet
             if column.null_count == len(column) or (place == 0 and column.to_pylist() == counts):
                 content = content.remove_column(place)
-        require_distinct_names(content.column_names, str(path))
+        require_distinct_names(content.column_names, source)
         content = _with_hours(content)
         # Without pandas' metadata, which would turn named columns into an index. Column by column, so that
         # there are not two copies of everything at a time.
@@ -298,7 +308,7 @@ def read_parquet(path: Path) -> pyarrow.Table:
         return content
 
 
-def _with_index(content: pyarrow.Table) -> pyarrow.Table:
+def with_index(content: pyarrow.Table) -> pyarrow.Table:
     """With a named index of pandas among the columns, and without row numbers that have no name."""
     metadata = content.schema.pandas_metadata
     for level in metadata.get("index_columns", ()) if isinstance(metadata, dict) else ():

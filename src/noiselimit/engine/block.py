@@ -36,6 +36,8 @@ from noiselimit.runs.spec import RunSpec
 
 SCORED_AT_ONCE = 2**27
 """Probabilities of rows that finish together: half a gigabyte for each network."""
+SCORED_OF_FILE = 10**6
+"""Examples of each part that are scored at most if vectors are read from a file: others need no memory."""
 SHORT_EPOCH = 1.0
 """Seconds. Training that is stopped finishes an epoch as short as this, to save its end."""
 
@@ -231,12 +233,15 @@ class Block:
     def _results_together(self, rows: Sequence[int]) -> Iterator[RunResult]:
         data = self.data.of_rows(rows)
         parts = {"train": data.train, "validation": data.validation, "test": data.test}
+        if self.data.train.in_file:  # the parts are in random order
+            parts = {name: part and part.first(SCORED_OF_FILE) for name, part in parts.items()}
         best = {
             name: score_examples(self.networks, data, part, rows, best=True)
             for name, part in parts.items()
             if part
         }
-        last = score_examples(self.networks, data, data.train, rows, best=False)
+        assert parts["train"] is not None
+        last = score_examples(self.networks, data, parts["train"], rows, best=False)
         for k, i in enumerate(rows):
             row = self.rows[i]
             row.finished = True

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from noiselimit.data.arrays import PADDING, LazyInputs, View
+from noiselimit.data.arrays import PADDING, LazyInputs, Rows, View
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.engine.backend import PRECISIONS, Backend
 from noiselimit.engine.preparation import truest_labels
@@ -107,6 +107,15 @@ class Part:
     def __len__(self) -> int:
         return self.index.shape[1]
 
+    @property
+    def in_file(self) -> bool:
+        """Whether the inputs are vectors that are read from a file."""
+        return isinstance(self.inputs, PictureStream) and isinstance(self.inputs.inputs, Rows)
+
+    def first(self, count: int) -> "Part":
+        """The first examples, without what only training needs."""
+        return Part(self.inputs, self.index[:, :count], self.labels[:, :count])
+
     def of_rows(self, rows: Sequence[int]) -> "Part":
         """The part of these rows."""
         weights = None if self.weights is None else self.weights[rows]
@@ -175,11 +184,11 @@ class BlockData:
         One decoded batch serves all rows: rows of streamed data share seed, split and order.
         """
         assert isinstance(part.inputs, PictureStream)
-        examples = part.index.gather(1, order)[0].tolist()
+        examples = part.index[0][order[0]]
 
         def request(start: int, stop: int) -> Request:
             own = [View()] * (stop - start) if views is None else views.first_row(start, stop)
-            return list(zip(examples[start:stop], own, strict=True))
+            return list(zip(examples[start:stop].tolist(), own, strict=True))
 
         requests = (request(start, stop) for start, stop in bounds)
         for (start, stop), pictures in zip(bounds, part.inputs.batches(requests), strict=True):

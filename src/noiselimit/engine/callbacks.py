@@ -57,7 +57,8 @@ def is_averaged(spec: RunSpec, epoch: int) -> bool:
 class Averages:
     """Sums of the probabilities of K rows on the device: 4 bytes × examples × classes for each network.
 
-    The m training examples come first, then the v validation examples.
+    The m training examples come first, then the v validation examples. If vectors are read from a file, both
+    networks share a sum, which halves the memory.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class Averages:
         rows, examples = len(specs), len(data.train) + len(data.validation)
         self.trained = len(data.train)  # m
         self.classifier = torch.zeros(rows, examples, classes, device=device)
-        self.predictor = torch.zeros(predictors, examples, classes, device=device)
+        self.shared = data.train.in_file
+        own = 0 if self.shared else predictors
+        self.predictor = torch.zeros(own, examples, classes, device=device)
         # How many probabilities were added; a balanced order repeats some examples.
         self.times = torch.zeros(rows, examples, device=device)
         self.active = torch.zeros(rows, device=device)  # 1 in rows whose second half has begun, else 0
@@ -83,11 +86,15 @@ class Averages:
     @torch.no_grad()
     def on_train_batch(self, positions: Tensor, logits: Tensor, predicted: Tensor | None) -> None:
         self.times.scatter_add_(1, positions, self.active[:, None].expand(positions.shape))
+        active = self.active[:, None, None]
+        if self.shared and predicted is not None:
+            active = active.clone()
+            active[: len(predicted)] /= 2
         for sums, own in ((self.classifier, logits), (self.predictor, predicted)):
             if own is not None:
                 there = positions[: len(own), :, None].expand(own.shape)
-                active = self.active[: len(own), None, None]
-                sums.scatter_add_(1, there, own.softmax(-1, dtype=torch.float32) * active)
+                sums = self.classifier if self.shared else sums
+                sums.scatter_add_(1, there, own.softmax(-1, dtype=torch.float32) * active[: len(own)])
 
     def result(self, row: int, last: Scores) -> dict[str, Scores] | None:
         """Mean probabilities by part; None if training ended before its second half.
@@ -108,7 +115,7 @@ class Averages:
 
         classifier = mean(self.classifier[row], last.classifier)
         predictor: tuple[Tensor | None, Tensor | None] = (None, None)
-        if last.predictor is not None:
+        if last.predictor is not None and not self.shared:
             predictor = mean(self.predictor[row], last.predictor)
         parts = zip(("train", "validation"), classifier, predictor, strict=True)
         return {part: Scores(own, other) for part, own, other in parts}

@@ -14,7 +14,7 @@ from functools import cache
 
 import torch
 
-from noiselimit.data.arrays import LazyInputs
+from noiselimit.data.arrays import LazyInputs, Rows
 from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend, first_line
 from noiselimit.engine.block import Block
@@ -116,7 +116,8 @@ class CohortTrainer:
     def train(self) -> None:
         """Train all rows, in parallel blocks on a CPU."""
         # One block for streamed data: each block would decode the pictures again.
-        one_block = self._streamed or self.backend.device.type == "cuda"
+        in_file = isinstance(self.data.examples.inputs, Rows)
+        one_block = (self._streamed and not in_file) or self.backend.device.type == "cuda"
         blocks = 1 if one_block else self.backend.threads // self.backend.threads_per_block
         shares = plan_blocks(self.specs, blocks, self._saved_epochs(range(len(self.specs))))
         before = torch.get_num_threads()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from noiselimit.data.arrays import Inputs, LazyInputs, highest_value
+from noiselimit.data.arrays import Inputs, LazyInputs, Rows, highest_value
 from noiselimit.data.examples import DataSet, Examples, require_labels
 from noiselimit.errors import InputError
 from noiselimit.information import entropy_of_posteriors
@@ -244,9 +244,11 @@ def _weights(examples: Examples, train: Indices) -> Floats | None:
 
 def _standardisation(data: DataSet, train: Indices) -> tuple[Floats, Floats]:
     inputs = data.examples.inputs
-    if isinstance(inputs, LazyInputs):
+    if isinstance(inputs, Rows):
+        train = np.sort(train)  # in the order of the file
+    elif isinstance(inputs, LazyInputs):
         return statistics(inputs, train[:DECODED_FOR_STATISTICS])
-    if inputs.ndim == 4 and inputs.dtype == np.uint8:
+    elif inputs.ndim == 4 and inputs.dtype == np.uint8:
         return picture_statistics(inputs, train)
     mean, std = statistics(inputs, train)
     if data.table is not None:  # one-hot features stay zeros and ones
@@ -262,7 +264,8 @@ def statistics(inputs: Inputs, rows: Indices) -> tuple[Floats, Floats]:
     float64 copy of large data would not fit into memory.
     """
     axes, shape = ((0, 2, 3), (-1, 1, 1)) if inputs.ndim == 4 else ((0,), (-1,))
-    pieces = np.array_split(rows, len(rows) // (64 if isinstance(inputs, LazyInputs) else 4096) + 1)
+    decoded = isinstance(inputs, LazyInputs) and inputs.ndim == 4
+    pieces = np.array_split(rows, len(rows) // (64 if decoded else 4096) + 1)
     count = len(rows) * (math.prod(inputs.shape[2:]) if inputs.ndim == 4 else 1)
     mean = sum(inputs[piece].sum(axes, dtype=np.float64) for piece in pieces) / count
     centre = np.asarray(mean, np.float64).reshape(shape)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from noiselimit.data.arrays import LazyInputs, View
+from noiselimit.data.arrays import LazyInputs, Rows, View
 from noiselimit.errors import InputError
 from noiselimit.machine import available_cores
 
@@ -44,8 +44,12 @@ class PictureStream:
     def batches(self, requests: Iterable[Request]) -> Iterator[Tensor]:
         """Yield uint8 [B, channels, height, width] for each request, in order.
 
-        At most workers × AHEAD requests are taken ahead. Closing the iterator ends the workers.
+        At most workers × AHEAD requests are taken ahead. Closing the iterator ends the workers. Vectors are
+        read in this process.
         """
+        if isinstance(self.inputs, Rows):
+            yield from (torch.from_numpy(self.inputs[[row for row, _ in request]]) for request in requests)
+            return
         # A worker gets only the pictures of its batch, and their views.
         parts = (tuple(zip(*request, strict=True)) for request in requests)
         tasks = ((self.inputs.take(rows), views) for rows, views in parts)

@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noiselimit.data.arrays import Rows, npy_header
 from noiselimit.data.reading import readable, reason_of
 from noiselimit.dotted import is_dotted
 from noiselimit.errors import InputError
 from noiselimit.files import atomic_file, make_folder, read_small_text, write_json
+from noiselimit.machine import available_memory
 from noiselimit.registry import Registry
 
 FEATURES: Registry[Callable[..., Any]] = Registry(
@@ -33,6 +35,8 @@ FEATURES: Registry[Callable[..., Any]] = Registry(
 MANIFEST = "manifest.json"
 VERSION = 1
 KEY_BYTES = 16
+COPIES, MOST_OF_MEMORY = 4, 0.8
+"""How often an audit needs features in memory, and the share of the free memory that these may take."""
 
 Keys = npt.NDArray[np.uint8]
 Features = npt.NDArray[np.float32]
@@ -114,6 +118,7 @@ class FeatureCache:
         """Features [n, d] of inputs with these digests [n, 16], all of which must be here.
 
         Those from a folder are mapped from a file without a name, so that they need no memory of their own.
+        If they and their copies in an audit would not fit in memory all the same, they are `Rows`.
         """
         known = _as_values(np.concatenate(self._keys))
         order = np.argsort(known)
@@ -124,13 +129,26 @@ class FeatureCache:
             for rows, features in self._found(places):
                 found[rows] = features
             return found
+        free = available_memory()
+        if free is not None and COPIES * 4 * len(keys) * self._dimension > MOST_OF_MEMORY * free:
+            name = hashlib.blake2b(keys.tobytes(), digest_size=16).hexdigest()
+            path = self._folder / f"rows-{name}" / "features.npy"
+            if not path.exists():
+                with atomic_file(path) as temporary, temporary.open("wb") as file:
+                    header = npy_header(shape)
+                    file.write(header)
+                    self._fill(file, len(header), places)
+            return Rows(path, shape)  # type: ignore[return-value]  # what uses features takes both
         with TemporaryFile(dir=self._folder) as file:
-            for rows, features in self._found(places):
-                for row, values in zip(rows.tolist(), features, strict=True):
-                    file.seek(row * values.nbytes)
-                    file.write(values.data)
+            self._fill(file, 0, places)
             file.flush()
             return np.asarray(np.memmap(file, np.float32, "r+", shape=shape))
+
+    def _fill(self, file: Any, start: int, places: npt.NDArray[np.int64]) -> None:
+        for rows, features in self._found(places):
+            for row, values in zip(rows.tolist(), features, strict=True):
+                file.seek(start + row * values.nbytes)
+                file.write(values.data)
 
     def _found(self, places: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], Features]]:
         """(rows of `places`, their features) part by part; places count through all parts."""

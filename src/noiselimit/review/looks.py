@@ -18,6 +18,7 @@ from noiselimit.audit.quality import Floats
 from noiselimit.data.arrays import highest_value
 from noiselimit.data.columns import Numeric, Text
 from noiselimit.data.examples import DataSet
+from noiselimit.data.image_tar import TarPictures
 from noiselimit.data.pictures import read_whole
 from noiselimit.data.tables import kept_as
 from noiselimit.report.content import legal, shorten
@@ -32,6 +33,8 @@ PREVIEW, LONGEST_CELL, LONGEST_TEXT = 140, 300, 200_000
 PREVIEW_COLUMNS, MOST_COLUMNS = 4, 200
 MOST_TELLING, TELLING = 3, 0.5
 """Columns that are marked at most, and how much a value must favour the suggested class (in nats)."""
+SPREAD_EXAMPLES = 100_000
+"""Examples that tell the standard deviation of each feature."""
 SAMPLE = 400
 """Examples that show what is usual in a class."""
 
@@ -92,7 +95,8 @@ class Looks:
         """(encoded picture, media type), encoded anew, so that nothing but a picture is served."""
         shown = self._data.shown
         if self._folder is not None and self._data.examples.names is not None:
-            image = read_whole(self._folder / self._data.examples.names[row], side)
+            file = self._folder / self._data.examples.names[row]
+            image = read_whole(shown.member(row) if isinstance(shown, TarPictures) else file, side)
         else:
             image = to_image(np.asarray(shown[row]), self._highest)
             image.thumbnail((side, side))
@@ -183,7 +187,8 @@ class Looks:
         inputs: Any = self._data.examples.inputs
         classes = [self._members(number)[:SAMPLE] for number in range(self._data.examples.classes)]
         means = [inputs[rows].mean(0, dtype=np.float64) if len(rows) else np.nan for rows in classes]
-        spread = inputs.std(0, dtype=np.float64)
+        step = -(-len(inputs) // SPREAD_EXAMPLES)
+        spread = inputs[::step].std(0, dtype=np.float64)
         stacked = np.stack(np.broadcast_arrays(*means, spread)[:-1])
         return stacked, np.where(spread > 0, spread, np.inf)
 

@@ -80,7 +80,8 @@ def _without_bad_inputs(result: RunResult, prepared: PreparedRun) -> RunResult:
 def _metrics(spec: RunSpec, prepared: PreparedRun, result: RunResult, data: DataSet) -> dict[str, Any]:
     selection = data.validation if spec.validation_labels == "clean" else None
     train = prepared.split.train
-    given = prepared.examples.labels[train]
+    scored = train[: len(result.last.classifier)] if result.last else train
+    given = prepared.examples.labels[scored]
     wrong = prepared.examples.wrong
     nothing: Record = {}
     best = next((record for record in result.history if record["epoch"] == result.best_epoch), nothing)
@@ -111,8 +112,8 @@ def _metrics(spec: RunSpec, prepared: PreparedRun, result: RunResult, data: Data
     if result.transition is not None:
         metrics["transition"] = [[round(p, 6) for p in row] for row in result.transition.tolist()]
     if wrong is not None and last and result.last:
-        flags = wrong[train]
-        metrics["wrong_labels"] = float(flags.mean())
+        metrics["wrong_labels"] = float(wrong[train].mean())
+        flags = wrong[scored]
         metrics["gap_auc"] = roc_auc(gap(_suggested(result.best["train"]), given), flags)
         if not result.failure:  # else the last weights are not finite
             predicted = result.last.classifier.numpy().argmax(1)
@@ -130,7 +131,8 @@ def _outputs(prepared: PreparedRun, result: RunResult) -> pd.DataFrame:
     """One row per example in data order, except for a separate test part."""
     split = prepared.split
     parts = {"train": split.train, "validation": split.validation, "test": split.test}
-    parts = {part: index for part, index in parts.items() if len(index)}
+    # Of vectors in a file, only some are scored.
+    parts = {part: index[: len(result.best[part].classifier)] for part, index in parts.items() if len(index)}
     everything = np.concatenate(list(parts.values()))
     order = np.argsort(everything)
     index = everything[order]
