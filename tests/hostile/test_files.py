@@ -8,6 +8,7 @@ import os
 import pickle
 import shutil
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -64,6 +65,18 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listed.to_csv(folder / "photos" / "list.csv", index=False)
     for name in ("a/1.png", "b/1.jpg", "b/2.webp", "a/2.gif", "a/3.bmp", "a/4.tif"):
         Image.fromarray(PICTURES[:1].reshape(32, 32, 3)).save(folder / "photos" / name)
+    for name in ("shards", "tars"):
+        (folder / name).mkdir()
+    frame.to_parquet(folder / "shards" / "1.parquet", index=False, row_group_size=20)
+    frame.to_parquet(folder / "shards" / "2.parquet", index=False)
+    members = {"1.jpg": "b/1.jpg", "1.cls": b"x", "2.png": "a/1.png", "2.json": b'{"label": "y"}'}
+    members |= {"3.bmp": "a/3.bmp", "3.cls": b"y"}
+    with tarfile.open(folder / "tars" / "1.tar", "w") as tar:
+        for name, content in members.items():
+            held = content if isinstance(content, bytes) else (folder / "photos" / content).read_bytes()
+            info = tarfile.TarInfo(name)
+            info.size = len(held)
+            tar.addfile(info, io.BytesIO(held))
     data = DataSet("toys", make_examples(inputs, LABELS))
     run = train(RunSpec("limit-l", epochs=1), data, out=folder / "runs", device="cpu")[0]
     assert run.path is not None
@@ -94,6 +107,9 @@ READERS: dict[str, tuple[str, Read]] = {  # what is damaged → (what is copied,
     "packed.npz": ("packed.npz", lambda path: check(load_data(path, reading=Reading(keep_unlabelled=True)))),
     "table.csv": ("table.csv", lambda path: check(load_data(path))),
     "table.parquet": ("table.parquet", lambda path: check(load_data(path))),
+    "shards/1.parquet": ("shards", lambda path: check(load_data(path, reading=Reading(stream="on")))),
+    "shards/2.parquet": ("shards", lambda path: check(load_data(path))),
+    "tars/1.tar": ("tars", lambda path: check(load_data(path, reading=Reading(features_side=8)))),
     "matrix.npy": ("matrix.npy", lambda path: check_noise("matrix", path)),
     "given.npy": ("given.npy", lambda path: check_noise("given", path)),
     "idx/train-images-idx3-ubyte": ("idx", lambda path: check(load_data(path))),
