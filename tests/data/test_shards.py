@@ -38,10 +38,10 @@ def write_shards(folder: Path, rows: int = 60, files: int = 3, **columns: Any) -
 
 def test_streamed_data_are_the_data_in_memory(tmp_path: Path) -> None:
     frame = write_shards(tmp_path / "data", w=1.0)
-    frame.to_parquet(tmp_path / "whole.parquet", index=False)
+    frame.to_parquet(tmp_path / "whole [1].parquet", index=False)
     reading = Reading(label="y", weight="w", stream="on", cache=tmp_path / "cache")
-    whole = load_data(tmp_path / "whole.parquet", reading=Reading(label="y", weight="w"))
-    for place in ("data", "data/part-*.parquet", "whole.parquet"):
+    whole = load_data(tmp_path / "whole [1].parquet", reading=Reading(label="y", weight="w"))
+    for place in ("data", "data/part-*.parquet", "whole [1].parquet"):
         found = load_data(tmp_path / place, reading=reading)
         inputs = found.examples.inputs
         assert isinstance(inputs, Rows)

@@ -86,6 +86,8 @@ def has_shards(folder: Path) -> bool:
 
 def find_shards(place: Path) -> list[str]:
     """Names of the Parquet files in a folder and below it, or of those that fit a pattern; none if hidden."""
+    if place.is_file():
+        return [place.name]
     folder, pattern = (place, "**/*.parquet") if place.is_dir() else (place.parent, place.name)
     found = (path.relative_to(folder) for path in folder.glob(pattern) if path.is_file())
     return sorted(str(path) for path in found if not any(part[0] in "._" for part in path.parts))
