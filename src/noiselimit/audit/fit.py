@@ -1,6 +1,7 @@
 """Train the runs of an audit and turn them into probabilities for every example."""
 
 import dataclasses
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,6 +80,7 @@ def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **opt
     )
     labelled = dataclasses.replace(data, examples=examples, test=None, validation=None, pictures=None)
     runs = train(plan.specs(labelled), labelled, device=device, averaged=True, **options)
+    gc.collect()  # what trained them is as large as the probabilities, and holds reference cycles
     labels = examples.labels
     held_out = [_validation_rows(run, len(labels)) for run in runs]
     agreed = [held_out_agreement(run, labels, own) for run, own in zip(runs, held_out, strict=True)]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import safetensors
 import safetensors.numpy
@@ -80,7 +81,22 @@ def _write_contents(folder: Path, contents: RunContents) -> None:
     contents.outputs.to_parquet(folder / "outputs.parquet", index=False)
     if contents.averaged is not None:
         arrays = {name: array for name, array in vars(contents.averaged).items() if array is not None}
-        (folder / AVERAGED).write_bytes(safetensors.numpy.save(arrays))
+        _write_arrays(folder / AVERAGED, arrays)
+
+
+def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write a safetensors file without a copy of the arrays, which may fill half of the memory."""
+    header, start = {}, 0
+    for name, array in arrays.items():
+        kind = f"{array.dtype.kind.upper()}{8 * array.dtype.itemsize}"
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, start + array.nbytes]}
+        start += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            file.write(np.ascontiguousarray(array).data)
 
 
 def _save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
