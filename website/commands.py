@@ -7,8 +7,6 @@ import typer
 
 from noiselimit.cli.main import app
 
-_DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
-
 
 def command_pages() -> dict[str, str]:
     """Page → Markdown, one for each command; those of `bound` share one."""
@@ -31,7 +29,7 @@ def _describe(words: str, command: Any) -> list[str]:
     if hasattr(command, "commands"):
         pieces += ["COMMAND", "[ARGS]..."]
     rows = [row for each in command.params if (row := _row(each)) is not None]
-    table = ["| option | meaning | default |", "|---|---|---|", *rows] if rows else []
+    table = ["| option | meaning |", "|---|---|", *rows] if rows else []
     usage = f"```text\n{words} {' '.join(map(str, pieces))}\n```"
     return [usage, _escaped(re.sub(r"\n +", "\n", command.help)), "\n".join(table)]
 
@@ -40,21 +38,16 @@ def _row(parameter: Any) -> str | None:
     help = getattr(parameter, "help", None) or ""
     if getattr(parameter, "hidden", False):
         return None
-    shown = _DEFAULT.search(help)
-    if shown:
-        default = shown[1]
-    elif parameter.required:
-        default = "required"
-    elif parameter.default in (None, False, True, ()) or callable(parameter.default):
-        default = ""
-    else:
-        default = f"`{parameter.default}`"
+    if parameter.required:
+        help += " [required]"
+    elif isinstance(parameter.default, str | int | float) and not isinstance(parameter.default, bool):
+        help += f" [default: {parameter.default}]"
     if parameter.param_type_name == "argument":
         name = f"`{parameter.metavar}`"
     else:
         takes = "" if parameter.is_flag else f" {parameter.metavar}"
         name = f"`{parameter.opts[0]}{takes}`"
-    return f"| {name} | {_escaped(_DEFAULT.sub('', help))} | {_escaped(default)} |"
+    return f"| {name} | {_escaped(help)} |"
 
 
 def _escaped(text: str) -> str:

@@ -28,7 +28,7 @@ def _page(path: Path) -> tuple[str, Pictures]:
         code = "\n".join(line.removeprefix("!") for line in source.splitlines()) if commands else source
         blocks.append(f"```{'console' if commands else 'python'}\n{code}\n```")
         for output in cell["outputs"]:
-            name = f"{path.stem}-{len(pictures) + 1}.png"
+            name = f"{path.stem}-{len(pictures) + 1}"
             blocks.append(_output(output, name, cell["metadata"].get("alt", ""), pictures))
     return "\n\n".join(blocks) + "\n", pictures
 
@@ -36,8 +36,11 @@ def _page(path: Path) -> tuple[str, Pictures]:
 def _output(output: dict[str, Any], name: str, alt: str, pictures: Pictures) -> str:
     data = output.get("data", {})
     if "image/png" in data:
-        pictures[name] = base64.b64decode(_text(data["image/png"]))
-        return f"![{alt}]({name})"
+        pictures[f"{name}.png"] = base64.b64decode(_text(data["image/png"]))
+        return f"![{alt}]({name}.png)"
+    if "image/svg+xml" in data:
+        pictures[f"{name}.svg"] = _text(data["image/svg+xml"]).encode()
+        return f"![{alt}]({name}.svg)"
     if "text/html" in data:
         return f'<div class="output" markdown="0">\n{_STYLE.sub("", _text(data["text/html"]))}\n</div>'
     text = _text(output["text"] if "text" in output else data["text/plain"])
