@@ -20,7 +20,10 @@ PROMISES = {
     "table": (r"given labels ([\d.]+)%, with the corrected ones ([\d.]+)%", lambda a, b: a + 2 < b),
     "pictures": (r"(\d+) before, (\d+) after", lambda a, b: b < a / 4),
     "text": (r"([\d.]+)% right; the labels are ([\d.]+)% right", lambda a, b: a > b + 10),
-    "paper": (r"0.00 bits memorised: .* least ([\d.]+)%\n1.00 .* ([\d.]+)%", lambda a, b: (a, b) == (40, 17.8)),
+    "paper": (
+        r"0.00 bits memorised: .* least ([\d.]+)%\n1.00 .* ([\d.]+)%",
+        lambda a, b: (a, b) == (40, 17.8),
+    ),
 }
 """What a notebook shows: the figures in its output, and how they compare."""
 
@@ -44,7 +47,9 @@ def execute(path: Path, folder: Path) -> Any:
 def outputs(notebook: Any) -> list[list[str]]:
     """For each cell, the kinds of what it shows."""
     codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [sorted({kind for each in cell.outputs for kind in each.get("data", {"text": 0})}) for cell in codes]
+    return [
+        sorted({kind for each in cell.outputs for kind in each.get("data", {"text": 0})}) for cell in codes
+    ]
 
 
 def printed(notebook: Any) -> str:

@@ -68,7 +68,9 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def api_pages() -> dict[str, str]:
     """Page → Markdown with one mkdocstrings block for each name."""
-    theory = [name for name in dir(noiselimit.information) if _is_theory(getattr(noiselimit.information, name))]
+    theory = [
+        name for name in dir(noiselimit.information) if _is_theory(getattr(noiselimit.information, name))
+    ]
     found = {}
     for page, (title, names) in PAGES.items():
         blocks = [_block(name) for name in names or (f"information.{name}" for name in theory)]

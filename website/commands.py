@@ -20,7 +20,9 @@ def _page(name: str, command: Any) -> str:
         parts += [f"## {name} {inner}", *_describe(f"noiselimit {name} {inner}", each)]
     guide = re.search(r"noiselimit docs ([\w/-]+)", command.epilog or "")
     link = f"[The guide](../{guide[1]}.md) explains it. " if guide else ""
-    parts.append(f"{link}[Command line](../command-line.md) has JSON keys, exit codes and configuration files.")
+    parts.append(
+        f"{link}[Command line](../command-line.md) has JSON keys, exit codes and configuration files."
+    )
     return "\n\n".join(parts) + "\n"
 
 

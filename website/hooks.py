@@ -46,7 +46,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         sources[f"tutorials/{name}.md"] = (f"examples/{name}.ipynb", text)
         pictures.update({f"tutorials/{picture}": content for picture, content in shown.items()})
     for target, (source, text) in sources.items():
-        files.append(File.generated(config, target, content=_with_site_links(text, source, target, files, config)))
+        files.append(
+            File.generated(config, target, content=_with_site_links(text, source, target, files, config))
+        )
     for file in [each for each in files.documentation_pages() if each.generated_by is None]:
         source = f"docs/{file.src_uri}"
         file.content_string = _with_site_links(file.content_string, source, file.src_uri, files, config)
@@ -72,8 +74,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Any) -> Any:
-    """Show pages with wide tables without the table of contents beside them."""
-    if page.file.src_uri.startswith("benchmarks/"):
+    """Give pages with long lines of code or wide tables the space of the table of contents."""
+    if page.file.src_uri.startswith(("benchmarks/", "tutorials/")):
         page.meta.setdefault("hide", ["toc"])
     return context
 
@@ -117,7 +119,7 @@ def _page(path: str, files: Files, config: MkDocsConfig) -> str:
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     if path.startswith("examples/"):
-        return f"tutorials/{Path(path).stem}.md"
+        return f"tutorials/{Path(path).name.replace('.ipynb', '.md')}"
     copy = f"files/{path}" if Path(path).suffix else f"files/{path}.txt"
     if files.get_file_from_path(copy) is None and (ROOT / path).is_file():
         files.append(File.generated(config, copy, content=(ROOT / path).read_bytes()))

@@ -8,6 +8,7 @@ from typing import Any
 
 Pictures = dict[str, bytes]
 _STYLE = re.compile(r"<style.*?</style>\s*", re.DOTALL)
+_FRAME = re.compile(r' (border="1"|class="dataframe"|style="text-align: right;")')
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -42,7 +43,8 @@ def _output(output: dict[str, Any], name: str, alt: str, pictures: Pictures) -> 
         pictures[f"{name}.svg"] = _text(data["image/svg+xml"]).encode()
         return f"![{alt}]({name}.svg)"
     if "text/html" in data:
-        return f'<div class="output" markdown="0">\n{_STYLE.sub("", _text(data["text/html"]))}\n</div>'
+        table = _FRAME.sub("", _STYLE.sub("", _text(data["text/html"])))
+        return f'<div class="output" markdown="0">\n{table}\n</div>'
     text = _text(output["text"] if "text" in output else data["text/plain"])
     return f"```{{.text .output}}\n{_COLOURS.sub('', text).rstrip()}\n```"
 
