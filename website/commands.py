@@ -42,7 +42,7 @@ def _row(parameter: Any) -> str | None:
         return None
     if parameter.required:
         help += " [required]"
-    elif isinstance(parameter.default, str | int | float) and not isinstance(parameter.default, bool):
+    elif not isinstance(parameter.default, bool) and str(parameter.default) not in ("", "None", "()"):
         help += f" [default: {parameter.default}]"
     if parameter.param_type_name == "argument":
         name = f"`{parameter.metavar}`"

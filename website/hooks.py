@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """File of the repository → page of the site. Those below docs/ keep their names."""
 ASSETS = ("icon.svg", "iframe-worker.js", "site.css")
+FIRST = ("audit.md", "review.md", "own-loop.md", "extend.md")
+"""Pages that answer most questions."""
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 REDIRECT = '<!doctype html><meta charset="utf-8"><title>noiselimit</title>\n'
@@ -73,11 +75,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Any) -> Any:
-    """Give pages with long lines of code or wide tables the space of the table of contents."""
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
+    """Give long lines the space of the table of contents; find tutorials and guides first."""
     if page.file.src_uri.startswith(("benchmarks/", "tutorials/")):
         page.meta.setdefault("hide", ["toc"])
-    return context
+    if page.file.src_uri.startswith(("tutorials/", *FIRST)):
+        page.meta.setdefault("search", {"boost": 3})
 
 
 def on_post_build(config: MkDocsConfig) -> None:
