@@ -38,9 +38,16 @@ def execute(path: Path, folder: Path) -> Any:
         "IPYTHONDIR": str(folder / ".ipython"),
     }
     client = NotebookClient(
-        notebook, kernel_name="python3", resources={"metadata": {"path": folder}}, record_timing=False
+        notebook,
+        kernel_name="python3",
+        resources={"metadata": {"path": folder}},
+        record_timing=False,
+        coalesce_streams=True,
     )
     client.execute(env={**os.environ, **own})
+    for data in (each.get("data", {}) for cell in notebook.cells for each in cell.get("outputs", ())):
+        if "image/png" in data:  # pillow also shows a JPEG
+            data.pop("image/jpeg", None)
     return notebook
 
 
@@ -76,12 +83,7 @@ def test_notebooks_name_no_place_on_a_machine() -> None:
 def store(path: Path) -> None:
     """Run a notebook and write it with its output."""
     with tempfile.TemporaryDirectory() as folder:
-        notebook = execute(path, Path(folder))
-    for cell in notebook.cells:
-        for each in cell.get("outputs", ()):
-            if "image/png" in each.get("data", {}):  # pillow also shows a JPEG
-                each["data"].pop("image/jpeg", None)
-    nbformat.write(notebook, path)
+        nbformat.write(execute(path, Path(folder)), path)
 
 
 if __name__ == "__main__":
