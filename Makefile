@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint site clean
 
 demo: .venv/.installed
 	$(BIN)/noiselimit demo
@@ -15,6 +15,11 @@ lint: .venv/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Opens from disk: build/site/VERSION/index.html
+site: export NO_MKDOCS_2_WARNING = 1
+site: .venv/.installed
+	$(BIN)/python -m mkdocs build --quiet --strict
+
 # timm comes without torchvision, whose published build does not import beside a CPU build of torch.
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -25,4 +30,4 @@ lint: .venv/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv demo runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build demo runs .pytest_cache .mypy_cache .ruff_cache

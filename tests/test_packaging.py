@@ -21,9 +21,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy, out = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("wheels")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    for folder in ("src", "paper", "benchmarks", "tests"):
+    for folder in ("src", "docs", "paper", "benchmarks", "tests"):
         shutil.copytree(
-            ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+            ROOT / folder,
+            copy / folder,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
         )
     build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(out), str(copy)]
     subprocess.run([sys.executable, "-m", "pip", *build], check=True)
@@ -37,7 +40,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
         f"noiselimit/{path.relative_to(source).as_posix()}"
         for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
-    }
+    } | {f"noiselimit/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "docs").rglob("*.md")}
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {name for name in names if ".dist-info/" not in name} == files
@@ -52,7 +55,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["noise", "--classes=3", "--noise=none"]])
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["docs", "noise"], ["noise", "--classes=3", "--noise=none"]]
+)
 def test_the_installed_command_works(installed: Path, tmp_path: Path, arguments: list[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     outputs = [

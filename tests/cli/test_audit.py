@@ -90,7 +90,8 @@ def test_the_terminal_shows_how_many_which_and_where(command, trained, table) ->
     assert {int(line.split()[0]) for line in worst} == set(WRONG.tolist())
     assert any(HOSTILE in line for line in worst)
     assert any("cleaned.csv" in line for line in lines)
-    assert lines[-1].endswith("audit-animals/report.html")
+    assert lines[-2].endswith("audit-animals/report.html")
+    assert "noiselimit review audit-animals" in lines[-1]
     assert {path.name for path in Path("audit-animals").iterdir()} == FILES - {"runs"}  # nothing was trained
     issues = pd.read_parquet("audit-animals/label_issues.parquet")
     flagged = np.flatnonzero(issues["is_label_issue"])

@@ -81,6 +81,14 @@ def test_a_new_hyper_parameter_becomes_an_option_by_itself(monkeypatch):
     assert "[default: 3]" in str(found.annotation.__metadata__[0].help)
 
 
+def test_a_hyper_parameter_may_have_the_name_of_an_option(monkeypatch):
+    new = dataclasses.replace(METHODS["gce"], name="new", hyper={"weight": 3.0, "out": 1.0}, help={})
+    monkeypatch.setattr(METHODS, "_added", {"new": new})
+    found = options.run_options()
+    assert {"hyper_weight", "hyper_out"} <= {each.name for each in found.parameters}
+    assert found.build(hyper_weight="1,2", hyper_out=None) == {"weight": ["1", "2"]}
+
+
 NO_OPTIONS = {"features_side", "keep_unlabelled", "cache", "progress"}
 
 

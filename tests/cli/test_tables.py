@@ -28,6 +28,11 @@ def test_a_pipe_gets_long_lines_without_markup(capsys):
     assert lines[2] == "[bold] :smile:"
 
 
+def test_no_break_spaces_are_blanks_and_what_controls_a_terminal_is_replaced(capsys):
+    print_all(plain_table(["share"], [["99\u00a0%"], ["\x1b[2J"]]))
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == ["share", "99 %", "\ufffd[2J"]
+
+
 @pytest.mark.usefixtures("_terminal")
 def test_a_terminal_gets_styles_and_nothing_is_truncated(capsys):
     assert fits(wide_table(6))

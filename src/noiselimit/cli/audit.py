@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -290,6 +291,7 @@ def _print_result(
     tables = parts if csv is None else f"{csv} and .parquet"
     print(f"All labels: {tables}; probabilities: {answer['pred_probs']}")
     print(f"Report: {answer['report']}")
+    print(f"Decide about the labels: noiselimit review {quote(str(Path(answer['report']).parent))} --open")
 
 
 def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:

@@ -145,7 +145,8 @@ class Gap:
         return {"gap": gap, **bits, "examples": self.examples, "sigma": self.sigma}, note
 
 
-bound = typer.Typer(rich_markup_mode=None)
+GUIDE = "Guide: noiselimit docs information"
+bound = typer.Typer(rich_markup_mode=None, epilog=GUIDE)
 
 
 @bound.callback(invoke_without_command=True)
@@ -173,10 +174,10 @@ def _command(kind: type[Any]) -> Callable[..., Any]:
 
 
 for _kind in (Fano, Memorised, Capacity, Gap):
-    bound.command(_kind.__name__.lower(), help=_kind.__doc__)(_command(_kind))
+    bound.command(_kind.__name__.lower(), help=_kind.__doc__, epilog=GUIDE)(_command(_kind))
 
 
-@bound.command()
+@bound.command(epilog=GUIDE)
 def plot(
     out: Annotated[Path, path_option("FILE", "File to write, ending in .svg.")],
     classes: Annotated[int, typer.Option(metavar="K", min=2, help="Number of classes.")] = 10,

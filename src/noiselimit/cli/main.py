@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -17,6 +17,7 @@ from noiselimit.cli.audit import audit
 from noiselimit.cli.bound import bound
 from noiselimit.cli.decisions import decisions
 from noiselimit.cli.demo import demo
+from noiselimit.cli.docs import docs
 from noiselimit.cli.errors import error_message
 from noiselimit.cli.export import export
 from noiselimit.cli.noise import noise
@@ -26,6 +27,19 @@ from noiselimit.cli.show import show
 from noiselimit.cli.train import train
 from noiselimit.errors import Notice, unknown
 
+GUIDES: dict[Callable[..., Any], str] = {
+    audit: "audit",
+    review: "review",
+    apply: "audit",
+    decisions: "review",
+    train: "train",
+    show: "run-folder",
+    predict: "train",
+    export: "train",
+    noise: "noise",
+    demo: "install",
+}
+"""Command → the page about it, which its help names."""
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 130, 141, 143  # exit codes, as in shells
 
 
@@ -44,10 +58,10 @@ class _Command(TyperCommand):
 
 class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(super().list_commands(ctx), key=lambda name: name == "demo")  # which comes last
+        return sorted(super().list_commands(ctx), key=lambda name: name in ("demo", "docs"))  # come last
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in self.commands:
+        if args[0] not in self.commands and not ctx.resilient_parsing:  # as shells complete words
             raise unknown("command", args[0], self.commands)
         return super().resolve_command(ctx, args)
 
@@ -55,13 +69,14 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="noiselimit",
     cls=_Commands,
-    add_completion=False,
+    epilog="Documentation: noiselimit docs",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (audit, review, apply, decisions, train, show, predict, export, noise, demo):
-    app.command(cls=_Command)(command)
+for _function, _page in GUIDES.items():
+    app.command(cls=_Command, epilog=f"Guide: noiselimit docs {_page}")(_function)
+app.command(cls=_Command)(docs)
 app.add_typer(bound, name="bound", cls=_Commands)
 
 
@@ -93,6 +108,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line, by default that of this process, and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
+    if "_NOISELIMIT_COMPLETE" in os.environ:  # a shell asks how to complete a word
+        command.main(prog_name="noiselimit")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:

@@ -27,7 +27,8 @@ def noise(
     noise: Annotated[
         str,
         typer.Option(
-            metavar="NAME,...", help="Such as uniform:0.4, pair:0.4 or given:worst; see docs/noise.md."
+            metavar="NAME,...",
+            help="Such as uniform:0.4, pair:0.4 or given:worst; see noiselimit docs noise.",
         ),
     ],
     data: Annotated[

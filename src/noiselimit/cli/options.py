@@ -13,6 +13,7 @@ import typer
 
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.cli.errors import read_config
+from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
 from noiselimit.fields import option
 from noiselimit.methods import METHODS
@@ -43,6 +44,9 @@ DATA = (
     "mnist, cifar10, cifar100, cifar10n or clothing1m."
 )
 """Help text of an option or argument that names data."""
+PREFIX = "hyper_"
+OTHERS = {"data", "out", "logger", "config", "resume", "json", "quiet", "help"}
+"""Options of `train` that no dataclass has."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress on stderr.")]
 Config = Annotated[
@@ -176,7 +180,8 @@ def run_options() -> Options:
             parameters.append(_text_option(each, "N,..." if is_number else "NAME,..."))
 
     def build(**typed: str | None) -> dict[str, list[str]]:
-        return {name: several(name, text) for name, text in typed.items() if text is not None}
+        given = {name.removeprefix(PREFIX): text for name, text in typed.items()}
+        return {name: several(name, text) for name, text in given.items() if text is not None}
 
     return Options(parameters, build)
 
@@ -200,7 +205,11 @@ def _text_option(each: "Field[Any]", metavar: str) -> inspect.Parameter:
 
 
 def _hyper_options() -> list[inspect.Parameter]:
-    """One option per hyper-parameter of any method, those of most methods first."""
+    """One option per hyper-parameter of any method, those of most methods first.
+
+    Packages may name theirs as they like: `weight`, which is an option already, becomes --hyper-weight.
+    """
+    taken = {each.name for kind in (RunSpec, Reading, Source, Compute) for each in fields(kind)} | OTHERS
     known = METHODS.working()
     uses = Counter(name for method in known for name in method.hyper)
     found = []
@@ -210,6 +219,7 @@ def _hyper_options() -> list[inspect.Parameter]:
         usual = Counter(method.hyper[name] for method in methods).most_common(1)[0][0]
         others = [f"{each.name}: {each.hyper[name]:g}" for each in methods if each.hyper[name] != usual]
         shown = "; ".join([f"{usual:g}", *others])
+        name = f"{PREFIX}{name}" if name in taken else name
         found.append(_parameter(name, str | None, None, help, metavar="N,...", shown=shown))
     return found
 

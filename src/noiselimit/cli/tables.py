@@ -66,7 +66,8 @@ def plain_table(columns: Sequence[str], rows: Iterable[Sequence[str]] = (), left
     for place, name in enumerate(columns):
         table.add_column(Text(name), justify="left" if place < left else "right")
     for cells in rows:
-        table.add_row(*("".join(c if c.isprintable() else "\ufffd" for c in cell) for cell in cells))
+        spaced = [cell.replace("\u00a0", " ") for cell in cells]  # no-break spaces count as unprintable
+        table.add_row(*("".join(c if c.isprintable() else "\ufffd" for c in cell) for cell in spaced))
     return table
 
 

@@ -64,7 +64,10 @@ class Reading:
     keep_unlabelled: bool = False
     """Keep rows without a label, with the label −1, instead of raising; for audits."""
     ignore: tuple[str, ...] = option(
-        (), "Columns to leave out, such as identifiers; see docs/data.md.", metavar="COLUMN,...", source=TABLE
+        (),
+        "Columns to leave out, such as identifiers; see noiselimit docs data.",
+        metavar="COLUMN,...",
+        source=TABLE,
     )
 
     def __post_init__(self) -> None:

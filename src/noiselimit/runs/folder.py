@@ -41,7 +41,7 @@ METRICS = {
     *("memorised_wrong_labels", "gap_auc", "wrong_labels", "cohort_seconds"),
     *("status", "failure", "device", "versions"),
 }
-"""Metrics that every run has; docs/run-folder.md lists more that older runs lack."""
+"""Metrics that every run has; the page on run folders lists more that older runs lack."""
 COLUMNS = {
     *("index", "part", "given_label", "clean_label", "predicted_label", "suggested_label"),
     *("predicted_probability", "gap", "label_quality", "suggested_probability"),

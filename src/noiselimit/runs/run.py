@@ -131,7 +131,7 @@ class RunContents:
 
     weights: Weights
     outputs: pd.DataFrame
-    """One row per example; docs/run-folder.md lists the columns."""
+    """One row per example; the page on run folders lists the columns."""
     averaged: Averaged | None = None
 
 

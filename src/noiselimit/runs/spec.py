@@ -48,7 +48,7 @@ class RunSpec:
     numbers from 0 to `below`, or one of the `names`.
     """
 
-    method: str = option("limit-l", "Such as ce, limit-g or limit-l+s; see docs/methods.md.")
+    method: str = option("limit-l", "Such as ce, limit-g or limit-l+s; see noiselimit docs methods.")
     hyper: Mapping[str, float] = field(default_factory=dict)
     """Hyper-parameters of the method, such as beta; those not given have the method's defaults."""
     seed: int = option(0, "Seed of all random numbers of a run.", whole=0)
@@ -56,7 +56,7 @@ class RunSpec:
         default_factory=_no_noise,
         metadata={
             "help": "Noise added to training and validation labels, such as uniform:0.4, pair:0.4 or "
-            "given:worst; see docs/noise.md.",
+            "given:worst; see noiselimit docs noise.",
             "shown": "none",
         },
     )
