@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -148,9 +148,9 @@ def train(
             data_set = _load(data, reading, source, compute, out, quiet or not first, first)
         specs = grid(**{**data_set.defaults, **choices})
         train_all = partial(train_runs, specs, data_set, out=out, distributed=processes.count > 1)
-        if not first:
-            return 1 if any(run.failed for run in train_all(**vars(compute))) else 0
-        with folder_lock(out), note_saved(out):
+        with note_saved(out), folder_lock(out) if first else nullcontext():
+            if not first:
+                return 1 if any(run.failed for run in train_all(**vars(compute))) else 0
             before = {spec.parent.name for spec in out.glob("*/spec.json")}
             with training_progress(quiet) as show:
                 started = False

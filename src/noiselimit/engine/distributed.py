@@ -142,8 +142,9 @@ class Processes:
             dist.all_reduce(tensor, dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM)
         except RuntimeError as error:
             raise InputError(
-                f"another process of this training ended or cannot be reached ({first_line(error)}): see its "
-                "message, and start all of them again to resume from the last checkpoint."
+                "another process of this training ended or cannot be reached "
+                f"({first_line(error).partition('. ')[0]}): see its message, and start all of them again to "
+                "resume from the last checkpoint."
             ) from error
 
 
