@@ -6,11 +6,12 @@ from typing import Any
 
 import typer
 
-from benchmarks import accuracy, detection, documents, integrations, review, scale, speed, suite
+from benchmarks import accuracy, detection, distributed, documents, integrations, review, scale, speed, suite
 from noiselimit.errors import InputError
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "speed": speed.main,
+    "distributed": distributed.main,
     "precision": accuracy.precision,
     "methods": accuracy.methods,
     "detection": detection.main,

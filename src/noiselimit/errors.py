@@ -75,3 +75,8 @@ def number(
         kind = "a finite" if found == math.inf else "a" if limited or found < below else "a smaller"
         raise InputError(f"{name} is {found:g}: give {kind} {wanted}.")
     return found + 0.0  # turns −0.0 into 0.0, which a run's hash tells apart
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error message; a compiler's may fill pages."""
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -101,14 +101,14 @@ def stream_keys(seeds: Sequence[int], stream: Stream, device: torch.device) -> T
     )
 
 
-def row_words(keys: Tensor, step: Tensor, count: int) -> Tensor:
-    """int64 [K, count] random words; row k equals `random_words` of its seed.
+def row_words(keys: Tensor, step: Tensor, count: int, first: int = 0) -> Tensor:
+    """int64 [K, count] random words from the first on; row k equals `random_words` of its seed.
 
     `step` is [] for all rows or [K].
     """
     import torch
 
-    return words_at(keys, step, torch.arange(count, device=keys.device))
+    return words_at(keys, step, torch.arange(first, first + count, device=keys.device))
 
 
 def words_at(keys: Tensor, step: Tensor, elements: Tensor) -> Tensor:

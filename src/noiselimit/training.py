@@ -20,6 +20,7 @@ from noiselimit.engine.block_networks import check_start, check_weights
 from noiselimit.engine.callbacks import Averages
 from noiselimit.engine.checkpoints import Checkpoints, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
+from noiselimit.engine.distributed import ALONE, find_processes, own_device
 from noiselimit.engine.preparation import PreparedRun, bind, parent_spec, prepare_all
 from noiselimit.engine.results import Record, RunResult, State
 from noiselimit.engine.results import Stopped as Stopped
@@ -63,6 +64,7 @@ def train(
     checkpoints: str | float = "auto",
     progress: Callable[[Progress], None] | bool | None = None,
     stop: Callable[[], bool] | None = None,
+    distributed: bool = False,
 ) -> list[Run]:
     """Train runs; those that can be rows of one tensor program train together.
 
@@ -93,6 +95,9 @@ def train(
     stop : function, optional
         Called from worker threads; once it returns True, training raises `Stopped`. It is called at every
         step or, if epochs take less than a second, after every epoch, whose end is then saved.
+    distributed : bool
+        Train in all processes of torch's default process group, each on its part of every batch. All must
+        call `train` with the same arguments; the first writes files and calls `progress`.
 
     Returns
     -------
@@ -104,17 +109,27 @@ def train(
         raise InputError("specs must be at least one RunSpec: make them with noiselimit.grid(...).")
     for spec in listed if out is not None else ():
         require_loadable(spec)
-    data, found = as_data_set(examples), find_device(str(device))
+    data, found = as_data_set(examples), find_device(own_device(str(device)) if distributed else str(device))
+    processes = find_processes(found) if distributed else ALONE
     backend = replace(
-        find_backend(kernels, graphs, found),
+        find_backend(kernels, graphs, found, several=processes.count > 1),
         threads=check_threads(threads, threads_per_block),
         threads_per_block=threads_per_block,
+        processes=processes,
     )
-    bound = [bind(spec, data, fast_precision(found)) for spec in listed]
+    bound = [bind(spec, data, fast_precision(found), distributed=processes.count > 1) for spec in listed]
     folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
-    with shown_progress(progress) as show, nullcontext() if folder is None else folder_lock(folder):
-        if folder is not None:
-            clear_leftovers(folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
+    facts = [sorted(spec.hash for spec in bound), averaged, folder is None, checkpoints == "off"]
+    processes.require_same("data or arguments", facts)
+    processes.require_batches(min(spec.batch_size for spec in bound))
+    owned = folder if processes.rank == 0 else None
+    with (
+        processes.quiet(),
+        shown_progress(None if processes.rank else progress) as show,
+        nullcontext() if owned is None else folder_lock(owned),
+    ):
+        if owned is not None:
+            clear_leftovers(owned, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
         trainer = _Trainer(data, folder, backend, averaged, show, stop)
         runs = trainer.train(bound, interval)
     return [runs[spec.hash] for spec in bound]
@@ -147,13 +162,15 @@ class _Trainer:
         self.epochs_planned = sum(spec.epochs for spec in specs.values())
         for run in runs.values():
             self._report(run.spec, run.spec.epochs)
-        on_gpu = self.backend.device.type == "cuda"
+        on_gpu, processes = self.backend.device.type == "cuda", self.backend.processes
         with open_checkpoints(
-            self.folder, interval, averaged=self.averaged, in_background=on_gpu
+            self.folder, interval, averaged=self.averaged, in_background=on_gpu, writes=processes.rank == 0
         ) as self.checkpoints:
-            if self.checkpoints is not None:
-                for found, entry in self.checkpoints.find(missing, len(specs)).items():
-                    self._report(specs[found], entry.epoch)
+            saved = {} if self.checkpoints is None else self.checkpoints.find(missing, len(specs))
+            epochs = sorted((found, entry.epoch) for found, entry in saved.items())
+            processes.require_same(f"the runs or checkpoints in {self.folder}", [sorted(runs), epochs])
+            for found, epoch in epochs:
+                self._report(specs[found], epoch)
             for has_parent in (False, True):
                 generation = [spec for spec in missing if (spec.parent is not None) is has_parent]
                 runs |= {run.spec.hash: run for run in self._train_generation(generation, runs)}
@@ -228,9 +245,15 @@ class _Trainer:
 
     def _finish(self, spec: RunSpec, result: RunResult, cohort: int, seconds: float) -> Run:
         facts = {"cohort": cohort, "cohort_seconds": seconds, **environment(self.backend.device)}
+        processes = self.backend.processes
+        if processes.count > 1:
+            facts["processes"] = processes.count
         run = make_run(spec, self.prepared[spec.hash], result, self.data, facts)
-        if self.folder is not None:
+        if self.folder is not None and processes.rank == 0:
             run = write_run(run, self.folder)
+        elif self.folder is not None:  # in a folder that all processes share
+            run = replace(run, path=self.folder / spec.folder_name, in_memory=None)
+        processes.wait()  # until it is written
         self._report(spec, spec.epochs)
         return run
 

@@ -24,7 +24,7 @@ HYPER = sorted({(name, method.name) for method in METHODS.values() for name in m
 OTHER_VALUES = {
     "method": "ce", "noise": "uniform:0.5", "network": "mlp", "predictor_network": "mlp", "optimiser": "sgd",
     "schedule": "cosine", "precision": "bfloat16", "validation_labels": "clean", "augmentation": "flip",
-    "predictor_features": "a.b:c", "sampler": "balanced", "transition": "uniform:0.5",
+    "predictor_features": "a.b:c", "sampler": "balanced", "transition": "uniform:0.5", "batch_norm": "local",
 }  # fmt: skip
 """Values other than the defaults; for numbers 0.5 or 7."""
 COMPANIONS = {

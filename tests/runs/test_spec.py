@@ -53,7 +53,7 @@ def test_every_field_enters_the_hash(blobs: DataSet) -> None:
         "predictor_features": "a.b:c", "initial_weights": WeightsFile("w", "0" * 64), "dropout": 0.5,
         "augmentation": "flip", "sampler": "balanced", "validation_labels": "clean",
         "transition": UniformNoise(0.1), "parent_learning_rate": 0.7, "parent": "0" * 16,
-        "parent_epochs": 7, "precision": "bfloat16",
+        "parent_epochs": 7, "precision": "bfloat16", "batch_norm": "local",
     }  # fmt: skip
     assert others.keys() == {field.name for field in dataclasses.fields(RunSpec)}
     hashes = {dataclasses.replace(base, **{name: value}).hash for name, value in others.items()}

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,6 +131,8 @@ def train(
     folder. Runs that exist are not trained again, and runs that fit together train as one cohort. A star
     marks the setting with the best validation accuracy.
     """
+    from noiselimit.engine.backend import find_device
+    from noiselimit.engine.distributed import launched_processes, own_device
     from noiselimit.integrations.loggers import RunLogger
     from noiselimit.training import train as train_runs
 
@@ -139,30 +142,38 @@ def train(
     compute.check()
     log = None if logger is None else RunLogger(logger, out / "logs")
     refuse_idle(grid(**choices), choices)
-    data_set = _load(data, reading, source, compute, out, quiet)
-    specs = grid(**{**data_set.defaults, **choices})
-    with folder_lock(out), note_saved(out):
-        before = {spec.parent.name for spec in out.glob("*/spec.json")}
-        with training_progress(quiet) as show:
-            started = False
+    with launched_processes(find_device(own_device(compute.device))) as processes:
+        first = processes.rank == 0
+        with processes.in_turn():
+            data_set = _load(data, reading, source, compute, out, quiet or not first, first)
+        specs = grid(**{**data_set.defaults, **choices})
+        train_all = partial(train_runs, specs, data_set, out=out, distributed=processes.count > 1)
+        with note_saved(out), folder_lock(out) if first else nullcontext():
+            if not first:
+                return 1 if any(run.failed for run in train_all(**vars(compute))) else 0
+            before = {spec.parent.name for spec in out.glob("*/spec.json")}
+            with training_progress(quiet) as show:
+                started = False
 
-            def progress(latest: "Progress") -> None:
-                nonlocal started
-                if not started:  # nothing is written if the training is refused
-                    _save_options(out, context.params)
-                started = True
-                show(latest)
-                if log is not None:
-                    log(latest)
+                def progress(latest: "Progress") -> None:
+                    nonlocal started
+                    if not started:  # nothing is written if the training is refused
+                        _save_options(out, context.params)
+                    started = True
+                    show(latest)
+                    if log is not None:
+                        log(latest)
 
-            runs = train_runs(specs, data_set, out=out, progress=progress, **vars(compute))
-        (out / FILE).unlink(missing_ok=True)
-        runs = list({run.spec.hash: run for run in runs}.values())  # some settings do not act in every method
-        _report(runs, data_set, before, out, as_json)
+                runs = train_all(progress=progress, **vars(compute))
+            (out / FILE).unlink(missing_ok=True)
+            runs = list({run.spec.hash: run for run in runs}.values())  # some settings do not act everywhere
+            _report(runs, data_set, before, out, as_json)
     return 1 if any(run.failed for run in runs) else 0
 
 
-def _load(data: str, reading: Reading, source: Source, compute: Compute, out: Path, quiet: bool) -> "DataSet":
+def _load(
+    data: str, reading: Reading, source: Source, compute: Compute, out: Path, quiet: bool, notes: bool
+) -> "DataSet":
     """The data, with images replaced by features if the user names some."""
     from noiselimit.data.catalogue import load_data
 
@@ -175,7 +186,7 @@ def _load(data: str, reading: Reading, source: Source, compute: Compute, out: Pa
         reading = replace(reading, features_side=features.side)
     with embedding_progress(quiet) as show:
         loaded = load_data(data, **places, reading=replace(reading, progress=show))
-        print_notes(loaded.notes)
+        print_notes(loaded.notes if notes else ())
         if features is None:
             return loaded
         return features.apply(loaded, cache=reading.cache, threads=compute.threads, progress=show)

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 
 import torch
 
-from noiselimit.errors import InputError, Notice, unknown
+from noiselimit.engine.distributed import ALONE, Processes
+from noiselimit.errors import InputError, Notice, first_line, unknown
 from noiselimit.machine import MOST_THREADS, available_cores
 
 CPU = torch.device("cpu")
@@ -30,6 +31,7 @@ class Backend:
     """On a CPU there are `threads // threads_per_block` blocks."""
     kernels: bool = False  # triton kernels that serve several layers and all rows with one launch
     graphs: bool = False  # CUDA graphs: the launches of a step are recorded once and replayed
+    processes: Processes = ALONE
 
 
 def find_device(name: str) -> torch.device:
@@ -47,18 +49,24 @@ def find_device(name: str) -> torch.device:
     return device
 
 
-def find_backend(kernels: str, graphs: str, device: torch.device) -> Backend:
-    """Return the backend for two settings, each 'auto', 'on' or 'off'; raise if 'on' is not possible."""
+def find_backend(kernels: str, graphs: str, device: torch.device, *, several: bool = False) -> Backend:
+    """Return the backend for two settings, each 'auto', 'on' or 'off'; raise if 'on' is not possible.
+
+    `several`: more than one process trains, which works without kernels and graphs only.
+    """
     on_gpu = device.type == "cuda"
     for name, value in (("kernels", kernels), ("graphs", graphs)):
         if value not in CHOICES:
             raise unknown(name, value, CHOICES)
         if value == "on" and not on_gpu:
             raise InputError(f"{name} is 'on', but the device is {device.type}: use auto.")
+        if value == "on" and several:
+            raise InputError(f"{name} is 'on', but several processes train: use auto.")
     triton = find_spec("triton") is not None
     if kernels == "on" and not triton:
         raise InputError("kernels is 'on', but triton is not installed: pip install triton.")
-    return Backend(device, kernels=on_gpu and triton and kernels != "off", graphs=on_gpu and graphs != "off")
+    usable = on_gpu and not several
+    return Backend(device, kernels=usable and triton and kernels != "off", graphs=usable and graphs != "off")
 
 
 def check_threads(threads: int | None, per_block: int) -> int:
@@ -74,11 +82,6 @@ def fast_precision(device: torch.device) -> str:
     """Return 'bfloat16' if the device supports it in hardware, else 'float32'."""
     fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     return "bfloat16" if fast else "float32"
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error message; a compiler's may fill pages."""
-    return (str(error).strip().splitlines() or ["no reason given"])[0]
 
 
 class GraphedStep:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -116,7 +117,8 @@ class Block:
         while left := self._unfinished():
             if stop():
                 raise Stopped
-            self.stop = stop if seconds > SHORT_EPOCH else lambda: False
+            in_steps = seconds > SHORT_EPOCH and self.backend.processes.count == 1
+            self.stop = stop if in_steps else lambda: False
             epoch, started = self.epochs_done + 1, time.perf_counter()
             self._train_epoch(epoch)
             self._evaluate_epoch(epoch, on_epoch)
@@ -148,6 +150,7 @@ class Block:
             for batch in self.data.streamed(self.data.train, self.epoch.order, bounds, self.epoch.views):
                 self._check_stop()
                 self._learn(batch)
+        self.backend.processes.average([each for s in self.networks.stacks for each in s.buffers.values()])
 
     def _step(self, size: int) -> None:
         """Learn from the next examples of the epoch's order."""
@@ -156,9 +159,12 @@ class Block:
 
     def _learn(self, batch: InputBatch) -> None:
         step = self.epoch.step
-        logits, features, predicted = self.networks.train(batch.inputs)
+        processes, size = self.backend.processes, len(batch)
+        with processes.training(size, self.specs[0].batch_norm):
+            outputs = self.networks.train(batch.inputs)
+        logits, features, predicted = processes.join(size, outputs)
         losses = compute_losses(self.groups, batch, logits, features, predicted, step)
-        self.networks.update(losses, self.rates)
+        self.networks.update(losses, self.rates, partial(processes.add_gradients, size))
         self.epoch.totals.add(
             losses, logits, predicted, batch.labels, batch.wrong, step, kernels=self.backend.kernels
         )
@@ -220,7 +226,8 @@ class Block:
     def _show(self, batch: InputBatch, logits: Tensor) -> None:
         assert self.callback is not None
         self._check_stop()
-        predicted = self.networks.predictor_logits(batch.inputs)
+        own = (self.networks.predictor_logits(batch.inputs),)
+        (predicted,) = self.backend.processes.join(len(batch), own)
         self.callback.on_validation_batch(batch.positions, logits, predicted)
 
     def _results(self, ending: Sequence[int]) -> Iterator[RunResult]:

@@ -18,6 +18,7 @@ from torch.nn.functional import pad
 from noiselimit.data.arrays import PADDING, LazyInputs, Rows, View
 from noiselimit.data.examples import DataSet, Examples
 from noiselimit.engine.backend import PRECISIONS, Backend
+from noiselimit.engine.distributed import Processes
 from noiselimit.engine.preparation import truest_labels
 from noiselimit.engine.results import Row
 from noiselimit.engine.stream import PictureStream, Request
@@ -41,6 +42,10 @@ class Views(NamedTuple):
     def at(self, positions: Tensor) -> "Views":
         """The columns at positions [B]."""
         return Views(*(values.index_select(1, positions) for values in self))
+
+    def part(self, columns: slice) -> "Views":
+        """These columns."""
+        return Views(*(values[:, columns] for values in self))
 
     def copy_(self, other: "Views") -> None:
         """Copy the other's values into these tensors."""
@@ -127,12 +132,15 @@ class Part:
 class InputBatch:
     """The data of one step."""
 
-    inputs: Tensor  # [K, B, ...], standardised
+    inputs: Tensor  # [K, B, ...], standardised; only this process's part of the batch, if there are several
     labels: Tensor  # int64 [K, B]
     weights: Tensor | None  # float32 [K, B]
     targets: Tensor | None  # float32 [K, B, C]
     wrong: Tensor | None  # bool [K, B]
     positions: Tensor  # int64 [K, B]: positions of the examples in their part
+
+    def __len__(self) -> int:
+        return self.positions.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +158,7 @@ class BlockData:
     kernels: bool  # whether our kernel makes batches of pictures
     dtype: torch.dtype  # the type in which it makes them; torch's operations make float32
     cohort: int  # rows of the whole cohort, from which the size of evaluation batches follows
+    processes: Processes
 
     def of_rows(self, rows: Sequence[int]) -> "BlockData":
         """The data of these rows."""
@@ -166,7 +175,9 @@ class BlockData:
     def batch(self, part: Part, positions: Tensor, views: Views | None = None) -> InputBatch:
         """The examples at positions [K, B] of a part in memory; `views` [K, B] augment them."""
         assert isinstance(part.inputs, Tensor)
-        chosen = part.index.gather(1, positions)
+        own = self.processes.part(positions.shape[1])
+        chosen = part.index.gather(1, positions[:, own])
+        views = views and views.part(own)
         if self.kernels and part.inputs.dim() == 4:
             from noiselimit.engine.kernels.pictures import make_pictures
 
@@ -187,6 +198,8 @@ class BlockData:
         examples = part.index[0][order[0]]
 
         def request(start: int, stop: int) -> Request:
+            part = self.processes.part(stop - start)
+            start, stop = start + part.start, start + part.stop
             own = [View()] * (stop - start) if views is None else views.first_row(start, stop)
             return list(zip(examples[start:stop].tolist(), own, strict=True))
 
@@ -299,4 +312,5 @@ def block_data(
         kernels=backend.kernels,
         dtype=PRECISIONS[first.precision],
         cohort=cohort,
+        processes=backend.processes,
     )

@@ -1,7 +1,7 @@
 """The classifiers and predictors of a block as stacked tensors, and the weights that each starts from."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -224,12 +224,21 @@ class BlockNetworks:
         classifiers, predictors = list(range(self.classifiers)), list(range(self.predictors))
         return [classifiers + predictors] if self._joint else [classifiers, predictors]
 
-    def update(self, losses: Tensor, rates: Sequence[Rates]) -> None:
-        """Take a step down the losses [K]. Rows share no weights, so the gradient of the sum serves all."""
+    def update(
+        self,
+        losses: Tensor,
+        rates: Sequence[Rates],
+        add_gradients: Callable[[Sequence[Tensor]], None] = lambda gradients: None,
+    ) -> None:
+        """Take a step down the losses [K]. Rows share no weights, so the gradient of the sum serves all.
+
+        `add_gradients` adds those of other processes.
+        """
         gradients = torch.autograd.grad(
             losses.sum(), [stack.weights for stack in self.stacks], allow_unused=True, materialize_grads=True
         )
         self._inputs = None
+        add_gradients(gradients)
         for stack, gradient, own in zip(self.stacks, gradients, rates, strict=True):
             stack.update(gradient, own)
 
@@ -316,7 +325,10 @@ def build_networks(
 
     def stack(role: Role, states: Sequence[State]) -> NetworkStack:
         module = architecture(first, role).build(input_shape, classes)
-        layout = layout_for(module, backend.device, PRECISIONS[first.precision], fused=backend.kernels)
+        several = backend.processes.count > 1
+        layout = layout_for(
+            module, backend.device, PRECISIONS[first.precision], fused=backend.kernels, stack=not several
+        )
         return NetworkStack(module, states, optimiser, backend.device, layout)
 
     classifier, predictor = states(Role.CLASSIFIER, len(rows)), states(Role.PREDICTOR, predictors)

@@ -169,23 +169,28 @@ class Checkpoints:
     Files that no unfinished run needs are deleted. Other files in the folder are never touched.
     """
 
-    def __init__(self, out: Path, seconds: float | None, *, averaged: bool, in_background: bool) -> None:
+    def __init__(
+        self, out: Path, seconds: float | None, *, averaged: bool, in_background: bool, writes: bool = True
+    ) -> None:
         """Checkpoints are at least `seconds` apart; None: automatically.
 
         `averaged`: runs average probabilities, so a state must contain the averages to be of use.
+        `writes`: whether this process writes and deletes files.
         """
         self.folder = out / FOLDER
         self._out = out
         self._seconds = seconds
         self._averaged = averaged
         self._in_background = in_background
+        self._writes = writes
         self._files: dict[Path, dict[str, Entry]] = {}  # oldest first
         self._damaged: list[Path] = []
         self._lock = threading.Lock()
         self._writer: threading.Thread | None = None
         self._failure: str | None = None
         self._warned = False
-        clear_leftovers(self.folder, TEMPORARY)
+        if writes:
+            clear_leftovers(self.folder, TEMPORARY)
         found = [path for path in self.folder.glob(NAMES) if path.is_file()]
         for path in sorted(found, key=lambda each: (each.stat().st_mtime_ns, each.name)):
             entries = read_entries(path)
@@ -234,7 +239,7 @@ class Checkpoints:
 
     def saver(self) -> SaveStates:
         """A function that saves the states of a block when a checkpoint is due."""
-        return partial(self._save, Interval(self._seconds))
+        return partial(self._save, Interval(self._seconds)) if self._writes else lambda *_: None
 
     def _save(
         self, interval: Interval, take: Callable[[], States], size: Callable[[], int], stopping: bool
@@ -304,6 +309,8 @@ class Checkpoints:
 
     def __exit__(self, kind: object, *_: object) -> None:
         """Wait for the checkpoint that is being written, and delete those that are no longer needed."""
+        if not self._writes:
+            return
         self._wait(None if kind is None else EXIT_TIMEOUT)
         if not self._is_writing():
             self._delete_unneeded()
@@ -314,15 +321,16 @@ class Checkpoints:
 
 
 def open_checkpoints(
-    out: Path | None, seconds: float | None, *, averaged: bool, in_background: bool
+    out: Path | None, seconds: float | None, *, averaged: bool, in_background: bool, writes: bool
 ) -> AbstractContextManager[Checkpoints | None]:
     """The checkpoints in an output folder; None without a folder, or if they are off.
 
-    Only states that are copies, such as those of a GPU, can be written `in_background`.
+    Only states that are copies, such as those of a GPU, can be written `in_background`. If several processes
+    train, only one of them `writes`.
     """
     if out is None or seconds == math.inf:
         return nullcontext()
-    return Checkpoints(out, seconds, averaged=averaged, in_background=in_background)
+    return Checkpoints(out, seconds, averaged=averaged, in_background=in_background, writes=writes)
 
 
 def _warn(message: str) -> None:

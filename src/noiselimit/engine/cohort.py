@@ -16,14 +16,14 @@ import torch
 
 from noiselimit.data.arrays import LazyInputs, Rows
 from noiselimit.data.examples import DataSet
-from noiselimit.engine.backend import Backend, first_line
+from noiselimit.engine.backend import Backend
 from noiselimit.engine.block import Block
 from noiselimit.engine.block_data import device_inputs
 from noiselimit.engine.callbacks import MakeCallback
 from noiselimit.engine.checkpoints import Checkpoints
 from noiselimit.engine.preparation import PreparedRun
 from noiselimit.engine.results import OnEpoch, Record, Row, RowState, RunResult, State, Stopped
-from noiselimit.errors import InputError, Notice
+from noiselimit.errors import InputError, Notice, first_line
 from noiselimit.machine import available_cores, lacks_memory
 from noiselimit.methods import get_method
 from noiselimit.networks import Role
@@ -50,6 +50,7 @@ def plan_cohorts(specs: Sequence[RunSpec], *, streamed: bool = False) -> list[li
             spec.augmentation,
             spec.optimiser,
             spec.precision,
+            spec.batch_norm,
             spec.validation_share,
             spec.validation_labels,
             spec.test_share,
@@ -115,9 +116,11 @@ class CohortTrainer:
 
     def train(self) -> None:
         """Train all rows, in parallel blocks on a CPU."""
-        # One block for streamed data: each block would decode the pictures again.
-        in_file = isinstance(self.data.examples.inputs, Rows)
-        one_block = (self._streamed and not in_file) or self.backend.device.type == "cuda"
+        # One block for streamed pictures: each block would decode them again. One for several processes: the
+        # messages of blocks would mix.
+        decodes = self._streamed and not isinstance(self.data.examples.inputs, Rows)
+        several = self.backend.processes.count > 1
+        one_block = decodes or several or self.backend.device.type == "cuda"
         blocks = 1 if one_block else self.backend.threads // self.backend.threads_per_block
         shares = plan_blocks(self.specs, blocks, self._saved_epochs(range(len(self.specs))))
         before = torch.get_num_threads()
@@ -135,7 +138,9 @@ class CohortTrainer:
             raise Stopped
 
     def _should_stop(self) -> bool:
-        return self._abort.is_set() or (self.stop is not None and self.stop())
+        """Whether to stop, in any process: all must call this, and stop, at the same time."""
+        stop = self._abort.is_set() or (self.stop is not None and self.stop())
+        return self.backend.processes.any(stop)
 
     def _saved_epochs(self, rows: Sequence[int]) -> list[int]:
         found = [self.checkpoints and self.checkpoints.newest(self.specs[row]) for row in rows]
@@ -228,6 +233,8 @@ def with_fallback(rows: Sequence[int], backend: Backend, train: Train) -> None:
         except (InputError, Stopped):
             raise
         except Exception as error:  # also OSError: the cache of a compiler may be read-only
+            if backend.processes.count > 1:
+                raise  # the others would not follow
             if lacks_memory(error):
                 notice = _split_notice(len(left[:most]), error, begun=begun.is_set())
                 most = -(-len(left[:most]) // 2)

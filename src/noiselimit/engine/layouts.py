@@ -181,9 +181,11 @@ def _is_ours(network: nn.Module) -> bool:
     return type(network).__module__.startswith("noiselimit.networks.") and type(network) is not FrozenFeatures
 
 
-def layout_for(module: nn.Module, device: torch.device, dtype: torch.dtype, *, fused: bool) -> Forward:
-    """The faster layout that works for this module on this device."""
-    if device.type == "cuda" and can_stack(module):
+def layout_for(
+    module: nn.Module, device: torch.device, dtype: torch.dtype, *, fused: bool, stack: bool = True
+) -> Forward:
+    """The faster layout that works for this module on this device; `stack`: it may be `stacked`."""
+    if device.type == "cuda" and stack and can_stack(module):
         return stacked(module, dtype, fused=fused)
     return looped(module.to(device), dtype, fused=fused)  # also what is not in its state dict
 

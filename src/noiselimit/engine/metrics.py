@@ -91,7 +91,8 @@ def accuracy_and_loss(
     correct = torch.zeros(len(part.index), dtype=torch.int64, device=part.index.device)
     loss = torch.zeros(len(part.index), dtype=torch.float64, device=part.index.device)
     for batch in data.batches(part):
-        logits, labels = networks.classifier_logits(batch.inputs), batch.labels
+        (logits,) = data.processes.join(len(batch), (networks.classifier_logits(batch.inputs),))
+        labels = batch.labels
         correct += (logits.argmax(-1) == labels).sum(1)
         loss -= log_likelihood(logits, labels).to(torch.float64).sum(1)
         on_batch(batch, logits)
@@ -111,7 +112,7 @@ def recount_hits(
     """
     correct, wrong, fitted = (torch.zeros_like(totals.correct) for _ in range(3))
     for batch in data.batches(data.train):
-        logits = networks.classifier_logits(batch.inputs)
+        (logits,) = data.processes.join(len(batch), (networks.classifier_logits(batch.inputs),))
         hit = logits.argmax(-1) == batch.labels
         correct += hit.sum(1)
         if batch.wrong is not None:
@@ -129,7 +130,8 @@ def score_examples(
     predictors: list[Tensor] = []
     start = 0
     for batch in data.batches(part):
-        own, predicted = networks.probabilities(batch.inputs, rows, best=best)
+        outputs = networks.probabilities(batch.inputs, rows, best=best)
+        own, predicted = data.processes.join(len(batch), outputs)
         for kept, found in ((classifiers, own), (predictors, predicted)):
             if found is None:
                 continue

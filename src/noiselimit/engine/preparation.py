@@ -29,7 +29,9 @@ DECODED_FOR_STATISTICS = 2000
 """Pictures from files that are decoded to measure mean and standard deviation."""
 
 
-def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSpec:
+def bind(
+    spec: RunSpec, data: DataSet, fast_precision: str = "float32", *, distributed: bool = False
+) -> RunSpec:
     """Fill in network, precision, shares, data and parent, and reset settings without effect.
 
     `fast_precision` is what precision 'auto' means on the device; a user's own network gets float32.
@@ -46,6 +48,7 @@ def bind(spec: RunSpec, data: DataSet, fast_precision: str = "float32") -> RunSp
             spec,
             network=fitting_network(shape) if spec.network == "auto" else spec.network,
             precision=precision,
+            batch_norm=spec.batch_norm if distributed else RunSpec.batch_norm,
             test_share=0.0 if data.test is not None else spec.test_share,
             validation_share=held_out,
             data=fingerprint,

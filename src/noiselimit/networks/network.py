@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ HEADS = ("head", "fc")
 
 GENERATOR_LOCK = threading.RLock()
 """Held while torch's generator, which is global, is seeded: blocks are built and trained in threads."""
+
+OWN_PART: ContextVar[tuple[int, int]] = ContextVar("OWN_PART", default=(0, 1))
+"""The first example and the number of examples of the part of a batch that this process trains on."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,9 @@ class Dropout(nn.Module):
         if not self.training:
             return x
         keys = self.key.reshape(-1)
-        words = row_words(keys, self.calls.reshape(-1), x.numel() // keys.numel())
+        first, examples = OWN_PART.get()
+        count = x.numel() // keys.numel()
+        words = row_words(keys, self.calls.reshape(-1), count, count // examples * first)
         self.calls.add_(1)
         kept = words >= round(self.share * 2**64) - 2**63  # words are uniform over signed 64-bit numbers
         return torch.where(kept.view(x.shape), x * (1.0 / (1.0 - self.share)), 0.0)
@@ -111,7 +117,7 @@ def _seed(network: nn.Module, inputs: tuple[Tensor, ...]) -> None:
     assert isinstance(draws, Draws)
     if not network.training:
         return
-    seed = step_key(int(draws.key) % 2**64, int(draws.calls)) % 2**63
+    seed = step_key((int(draws.key) + OWN_PART.get()[0]) % 2**64, int(draws.calls)) % 2**63
     draws.calls.add_(1)
     GENERATOR_LOCK.acquire()
     draws.before.append(torch.get_rng_state())

@@ -94,6 +94,11 @@ class RunSpec:
         "Precision of activations: float32, bfloat16, or auto: bfloat16 on a GPU that has it.",
         names=("auto", "float32", "bfloat16"),
     )
+    batch_norm: str = option(
+        "synchronised",
+        "Statistics of batch-norm if several processes train: synchronised, or local to each.",
+        names=("synchronised", "local"),
+    )
     transition: Noise | None = option(
         None, "Transition matrix of method fw, written like a noise.", shown="estimated from the parent run"
     )
