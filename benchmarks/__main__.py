@@ -6,7 +6,18 @@ from typing import Any
 
 import typer
 
-from benchmarks import accuracy, detection, distributed, documents, integrations, review, scale, speed, suite
+from benchmarks import (
+    accuracy,
+    clusters,
+    detection,
+    distributed,
+    documents,
+    integrations,
+    review,
+    scale,
+    speed,
+    suite,
+)
 from noiselimit.errors import InputError
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -19,6 +30,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "scale": scale.main,
     "review": review.main,
     "integrations": integrations.main,
+    "clusters": clusters.main,
     "figures": documents.main,
 }
 app = typer.Typer(

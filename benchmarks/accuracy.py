@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +56,9 @@ def methods(
     out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")] = RESULTS / "methods.json",
     data_dir: DataDir = None,
     device: Device = "auto",
+    engine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Train on a cluster: ray or slurm.")
+    ] = None,
 ) -> None:
     """Train every method on MNIST with noise.
 
@@ -67,6 +71,9 @@ def methods(
         for method, setting in settings.items()
         for spec in grid(method=method, seed=content["seeds"], **setting, **content["problem"])
     ]
+    with TemporaryDirectory(dir=out.parent) as folder:  # which a cluster must see
+        place = None if engine is None else folder
+        runs = train(specs, load_data("mnist", data_dir), device=device, engine=engine, out=place)
     rows = [
         {
             "method": run.spec.method,
@@ -74,7 +81,7 @@ def methods(
             "seed": run.spec.seed,
             **{name: run.metrics[name] for name in ("test_accuracy", "last_test_accuracy", "gap_auc")},
         }
-        for run in train(specs, load_data("mnist", data_dir), device=device)
+        for run in runs
     ]
     problem = {name: content[name] for name in ("problem", "seeds", "epochs")}
     write_json(out, {**environment(find_device(device)), **problem, "runs": rows})

@@ -15,6 +15,7 @@ import pandas as pd
 import typer
 
 from noiselimit.cli.options import (
+    Cluster,
     Compute,
     Json,
     Quiet,
@@ -125,6 +126,7 @@ def run(
     limits: Limits,
     source: Source,
     compute: Compute,
+    cluster: Cluster,
     place: Place,
     runs: Annotated[Path, path_option("FOLDER", "Folder of the runs while they train.")] = Path(
         "runs/reproduce"
@@ -137,7 +139,7 @@ def run(
     If it is interrupted, the same command resumes.
     """
     started, out, quick = time.monotonic(), place.folder, place.quick
-    plan = make_plan(name, place, choice, limits.epochs)
+    plan, engine = make_plan(name, place, choice, limits.epochs), cluster.make_engine()
     minutes = limits.budget_minutes
     trained = failed = 0
     if plan.protocol is not None and plan.missing and minutes != 0:
@@ -150,9 +152,11 @@ def run(
             threads=compute.threads,
             deadline=math.inf if minutes is None else started + 60 * minutes,
             quiet=quiet,
+            engine=engine,
         )
         try:
-            runner.run(make_batches(plan.missing, plan.protocol))
+            # A cluster gets all runs at once.
+            runner.run([plan.missing] if engine else make_batches(plan.missing, plan.protocol))
         except KeyboardInterrupt:
             print("paper: interrupted; finished runs are kept, the same command resumes", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None

@@ -16,6 +16,7 @@ from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import fast_precision, find_device
 from noiselimit.engine.preparation import bind, parent_spec
 from noiselimit.errors import Notice
+from noiselimit.integrations.tasks import Engine
 from noiselimit.runs.folder import load_run
 from noiselimit.training import Progress, Stopped, train
 from paper.figures import collect
@@ -77,6 +78,8 @@ class Runner:
     deadline: float
     """By time.monotonic(); infinity if there is none."""
     quiet: bool
+    engine: Engine | None = None
+    """Trains on a cluster, whose machines must see the folder of runs."""
     trained: int = 0
     failed: int = 0
 
@@ -105,6 +108,7 @@ class Runner:
                     checkpoints="auto" if self.deadline == math.inf else CHECKPOINT_SECONDS,
                     progress=self._on_progress,
                     stop=lambda: self._seconds_left() < LAST_SECONDS,
+                    engine=self.engine,
                 )
             except Stopped:
                 return

@@ -18,6 +18,9 @@ if not torch.cuda.is_available():
     # Kernels then run in Triton's interpreter, which must be chosen before triton is imported.
     os.environ["TRITON_INTERPRET"] = "1"
 
+# Ray reads these when it is imported: it reports no usage, and listens on loopback only.
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
 # No deadlines: the first call into a part of torch may take a second on a busy machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

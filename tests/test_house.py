@@ -20,7 +20,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"engine"},
     {"features"},
     {"runs"},
-    {"loss", "progress", "training"},
+    {"loss", "progress", "training", "integrations.clusters", "integrations.tasks"},
     {"report"},
     {"audit"},
     {"review"},

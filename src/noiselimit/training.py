@@ -3,11 +3,11 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from noiselimit.data.examples import DataSet
 from noiselimit.engine.backend import Backend, check_threads, fast_precision, find_backend, find_device
 from noiselimit.engine.block_networks import check_start, check_weights
 from noiselimit.engine.callbacks import Averages
-from noiselimit.engine.checkpoints import Checkpoints, open_checkpoints, parse_interval
+from noiselimit.engine.checkpoints import Checkpoints, Entry, Part, open_checkpoints, parse_interval
 from noiselimit.engine.cohort import CohortTrainer, plan_cohorts
 from noiselimit.engine.distributed import ALONE, find_processes, own_device
 from noiselimit.engine.preparation import PreparedRun, bind, parent_spec, prepare_all
@@ -34,6 +34,9 @@ from noiselimit.runs.known import require_loadable
 from noiselimit.runs.result import make_run, require_averaged
 from noiselimit.runs.run import Run
 from noiselimit.runs.spec import RUN_FOLDER, RunSpec
+
+if TYPE_CHECKING:
+    from noiselimit.integrations.tasks import Engine
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def train(
     progress: Callable[[Progress], None] | bool | None = None,
     stop: Callable[[], bool] | None = None,
     distributed: bool = False,
+    engine: "Engine | str | None" = None,
 ) -> list[Run]:
     """Train runs; those that can be rows of one tensor program train together.
 
@@ -98,6 +102,9 @@ def train(
     distributed : bool
         Train in all processes of torch's default process group, each on its part of every batch. All must
         call `train` with the same arguments; the first writes files and calls `progress`.
+    engine : {'ray', 'slurm'} or Engine, optional
+        Train on a cluster; see `noiselimit.integrations.clusters`. All its machines must see `out`.
+        `threads` is then the number of CPUs of each task, by default 1.
 
     Returns
     -------
@@ -109,48 +116,87 @@ def train(
         raise InputError("specs must be at least one RunSpec: make them with noiselimit.grid(...).")
     for spec in listed if out is not None else ():
         require_loadable(spec)
-    data, found = as_data_set(examples), find_device(own_device(str(device)) if distributed else str(device))
-    processes = find_processes(found) if distributed else ALONE
-    backend = replace(
-        find_backend(kernels, graphs, found, several=processes.count > 1),
-        threads=check_threads(threads, threads_per_block),
-        threads_per_block=threads_per_block,
-        processes=processes,
-    )
-    bound = [bind(spec, data, fast_precision(found), distributed=processes.count > 1) for spec in listed]
-    folder, interval = None if out is None else Path(out), parse_interval(checkpoints)
-    facts = [sorted(spec.hash for spec in bound), averaged, folder is None, checkpoints == "off"]
-    processes.require_same("data or arguments", facts)
-    processes.require_batches(min(spec.batch_size for spec in bound))
-    owned = folder if processes.rank == 0 else None
-    with (
-        processes.quiet(),
-        shown_progress(None if processes.rank else progress) as show,
-        nullcontext() if owned is None else folder_lock(owned),
-    ):
-        if owned is not None:
-            clear_leftovers(owned, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
-        trainer = _Trainer(data, folder, backend, averaged, show, stop)
-        runs = trainer.train(bound, interval)
+    if distributed and engine is not None:
+        raise InputError("distributed and engine both say where to train: give one of them.")
+    data, interval = as_data_set(examples), parse_interval(checkpoints)
+    folder = None if out is None else Path(out)
+    how: dict[str, Any] = {"device": str(device), "kernels": kernels, "graphs": graphs}
+    how |= {"threads": threads, "threads_per_block": threads_per_block}
+    with _cluster(engine, folder, how) as cluster:
+        backend = make_backend(**how, distributed=distributed) if cluster is None else Backend()
+        processes = backend.processes
+        fast = fast_precision(backend.device) if cluster is None else cluster.precision(listed)
+        bound = [bind(spec, data, fast, distributed=processes.count > 1) for spec in listed]
+        facts = [sorted(spec.hash for spec in bound), averaged, folder is None, checkpoints == "off"]
+        processes.require_same("data or arguments", facts)
+        processes.require_batches(min(spec.batch_size for spec in bound))
+        with (
+            processes.quiet(),
+            shown_progress(None if processes.rank else progress) as show,
+            _prepared_folder(folder if processes.rank == 0 else None),
+        ):
+            if cluster is not None and folder is not None:
+                show = cluster.uploading(folder, show)
+            trainer = Trainer(data, folder, backend, averaged, interval, show, stop, cluster)
+            runs = trainer.train(bound)
     return [runs[spec.hash] for spec in bound]
 
 
+def make_backend(
+    device: str,
+    threads: int | None,
+    threads_per_block: int,
+    kernels: str,
+    graphs: str,
+    *,
+    distributed: bool = False,
+) -> Backend:
+    """Check the arguments of `train` that say how this machine is used."""
+    found = find_device(own_device(device) if distributed else device)
+    processes = find_processes(found) if distributed else ALONE
+    backend = find_backend(kernels, graphs, found, several=processes.count > 1)
+    threads = check_threads(threads, threads_per_block)
+    return replace(backend, threads=threads, threads_per_block=threads_per_block, processes=processes)
+
+
+@contextmanager
+def _prepared_folder(folder: Path | None) -> Iterator[None]:
+    """Lock the folder of the runs and clear what an interrupted training left there."""
+    with nullcontext() if folder is None else folder_lock(folder):
+        if folder is not None:
+            clear_leftovers(folder, rf"{RUN_FOLDER}|summary\.json|report\.html|\.command\.json")
+        yield
+
+
+def _cluster(
+    engine: "Engine | str | None", out: Path | None, how: Mapping[str, Any]
+) -> "AbstractContextManager[Engine | None]":
+    if engine is None:
+        return nullcontext()
+    from noiselimit.integrations.clusters import open_engine
+
+    return open_engine(engine, out, how)
+
+
 @dataclass(eq=False)
-class _Trainer:
-    """One call of `train`."""
+class Trainer:
+    """One call of `train`, or one task of it."""
 
     data: DataSet
     folder: Path | None
     backend: Backend
     averaged: bool
+    interval: float | None
     progress: Callable[[Progress], None] | None
     stop: Callable[[], bool] | None
+    cluster: "Engine | None" = None
+    part: Part | None = None
     prepared: dict[str, PreparedRun] = field(init=False)
     checkpoints: Checkpoints | None = field(init=False)
     epochs_done: dict[str, int] = field(init=False)
     epochs_planned: int = field(init=False)
 
-    def train(self, bound: Sequence[RunSpec], interval: float | None) -> dict[str, Run]:
+    def train(self, bound: Sequence[RunSpec]) -> dict[str, Run]:
         """Load or train these runs and their parents; returns them by hash."""
         specs, runs = self._find_finished(bound)
         missing = [spec for spec in specs.values() if spec.hash not in runs]
@@ -161,22 +207,39 @@ class _Trainer:
         self.epochs_done = dict.fromkeys(specs, 0)
         self.epochs_planned = sum(spec.epochs for spec in specs.values())
         for run in runs.values():
-            self._report(run.spec, run.spec.epochs)
-        on_gpu, processes = self.backend.device.type == "cuda", self.backend.processes
-        with open_checkpoints(
-            self.folder, interval, averaged=self.averaged, in_background=on_gpu, writes=processes.rank == 0
-        ) as self.checkpoints:
-            saved = {} if self.checkpoints is None else self.checkpoints.find(missing, len(specs))
-            epochs = sorted((found, entry.epoch) for found, entry in saved.items())
-            processes.require_same(f"the runs or checkpoints in {self.folder}", [sorted(runs), epochs])
-            for found, epoch in epochs:
-                self._report(specs[found], epoch)
+            self.report(run.spec, run.spec.epochs)
+        with self._open_checkpoints() as self.checkpoints:
+            self._report_checkpoints(specs, missing, runs)
             for has_parent in (False, True):
                 generation = [spec for spec in missing if (spec.parent is not None) is has_parent]
                 runs |= {run.spec.hash: run for run in self._train_generation(generation, runs)}
         return runs
 
-    def _report(self, spec: RunSpec, epoch: int, record: Record | None = None) -> None:
+    def _open_checkpoints(self) -> AbstractContextManager[Checkpoints | None]:
+        return open_checkpoints(
+            self.folder,
+            self.interval,
+            averaged=self.averaged,
+            in_background=self.backend.device.type == "cuda",
+            writes=self.backend.processes.rank == 0,
+            part=self.part,
+        )
+
+    def _report_checkpoints(
+        self, specs: Mapping[str, RunSpec], missing: Sequence[RunSpec], runs: Mapping[str, Run]
+    ) -> None:
+        """Report the epochs that need not be trained again. All processes must have found the same."""
+        found: Mapping[str, Entry] = {}
+        if self.checkpoints is not None and self.part is None:
+            found = self.checkpoints.find(missing, len(specs))
+        epochs = sorted((name, entry.epoch) for name, entry in found.items())
+        self.backend.processes.require_same(
+            f"the runs or checkpoints in {self.folder}", [sorted(runs), epochs]
+        )
+        for name, epoch in epochs:
+            self.report(specs[name], epoch)
+
+    def report(self, spec: RunSpec, epoch: int, record: Record | None = None) -> None:
         self.epochs_done[spec.hash] = epoch  # may go back: a cohort that runs out of memory starts over
         if self.progress is not None:
             self.progress(Progress(sum(self.epochs_done.values()), self.epochs_planned, spec, record))
@@ -208,8 +271,14 @@ class _Trainer:
         failed = {spec.hash for spec in specs if spec.parent is not None and done[spec.parent].failed}
         runs = [self._failed_child(spec, done[spec.parent or ""]) for spec in specs if spec.hash in failed]
         able = [spec for spec in specs if spec.hash not in failed]
-        for positions in plan_cohorts(able, streamed=isinstance(self.data.examples.inputs, LazyInputs)):
-            cohort = [able[i] for i in positions]
+        plan = plan_cohorts(able, streamed=isinstance(self.data.examples.inputs, LazyInputs))
+        cohorts = [[able[i] for i in positions] for positions in plan]
+        if self.cluster is not None and cohorts:
+            from noiselimit.integrations.tasks import Tasks
+
+            Tasks(self.cluster, self).train(cohorts)
+            return [*runs, *find_runs(self.folder, able).values()]
+        for cohort in cohorts:
             parents = [None if s.parent is None else done[s.parent].weights.classifier for s in cohort]
             runs += self._train_cohort(cohort, parents)
         return runs
@@ -228,7 +297,7 @@ class _Trainer:
             parents,
             self.data,
             backend=self.backend,
-            on_epoch=lambda row, record: self._report(specs[row], int(record["epoch"] or 0), record),
+            on_epoch=lambda row, record: self.report(specs[row], int(record["epoch"] or 0), record),
             on_result=on_result,
             callback=Averages if self.averaged else None,
             checkpoints=self.checkpoints,
@@ -254,7 +323,7 @@ class _Trainer:
         elif self.folder is not None:  # in a folder that all processes share
             run = replace(run, path=self.folder / spec.folder_name, in_memory=None)
         processes.wait()  # until it is written
-        self._report(spec, spec.epochs)
+        self.report(spec, spec.epochs)
         return run
 
 

@@ -10,9 +10,10 @@ import typer
 
 from noiselimit.cli import options
 from noiselimit.cli.main import app
-from noiselimit.cli.options import columns, several
+from noiselimit.cli.options import Cluster, columns, several
 from noiselimit.data.reading import Reading
 from noiselimit.errors import InputError
+from noiselimit.integrations.clusters import Ray, Slurm
 from noiselimit.methods import METHODS
 from noiselimit.noise import parse_noise
 from noiselimit.runs.spec import RunSpec
@@ -118,3 +119,22 @@ def test_several_values_and_columns():
 def test_empty_values_are_refused(parse, text):
     with pytest.raises(InputError, match="beta"):
         parse("beta", text)
+
+
+def test_options_of_clusters() -> None:
+    assert Cluster().make_engine() is None
+    made = Cluster(engine="ray", address="auto", tasks=4, upload="memory://runs").make_engine()
+    assert isinstance(made, Ray)
+    assert (made.address, made.tasks, made.upload) == ("auto", 4, "memory://runs")
+    made = Cluster(engine="slurm", slurm="slurm_partition=gpu,timeout_min=60").make_engine()
+    assert isinstance(made, Slurm)
+    assert made.options == {"slurm_partition": "gpu", "timeout_min": 60}
+    for wrong in (
+        Cluster(address="auto"),
+        Cluster(tasks=2),
+        Cluster(engine="slurm", address="auto"),
+        Cluster(engine="ray", slurm="mem_gb=4"),
+        Cluster(engine="rays"),
+    ):
+        with pytest.raises(InputError, match="engine"):
+            wrong.make_engine()

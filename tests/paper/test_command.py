@@ -131,6 +131,7 @@ def test_the_list(command: Command) -> None:
         (("run", "fano", "--protocol", "short"), "figure"),
         (("run", "fano", "--seeds", "1"), "figure"),
         (("run", "mnist", "--quiet"), "data"),
+        (("run", "mnist", "--tasks", "2"), "engine"),
     ],
 )
 def test_bad_input(command: Command, arguments: tuple[str, ...], word: str) -> None:

@@ -7,18 +7,21 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.cli.errors import read_config
 from noiselimit.data.reading import Reading
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
 from noiselimit.fields import option
 from noiselimit.methods import METHODS
 from noiselimit.progress import print_notes
 from noiselimit.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from noiselimit.integrations.tasks import Engine
 
 
 def parse_path(text: str | Path) -> Path:
@@ -108,6 +111,48 @@ class Compute:
         find_backend(self.kernels, self.graphs, find_device(self.device))
         check_threads(self.threads, self.threads_per_block)
         parse_interval(self.checkpoints)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """On which cluster to train, if any."""
+
+    engine: str | None = option(
+        None,
+        "Train on a cluster that sees the run folders: ray or slurm.",
+        metavar="NAME",
+        shown="this machine",
+    )
+    address: str | None = option(
+        None, "Ray cluster: auto or HOST:PORT.", metavar="ADDRESS", shown="start one here"
+    )
+    slurm: str | None = option(
+        None, "Options of submitit, such as slurm_partition=gpu,timeout_min=240.", metavar="NAME=VALUE,..."
+    )
+    tasks: int | None = option(
+        None, "Number of tasks to split the runs into.", metavar="N", shown="what fits on Ray, or 8", min=1
+    )
+    upload: str | None = option(
+        None, "Also copy finished run folders to a URL, such as s3://bucket/runs.", metavar="URL"
+    )
+
+    def make_engine(self) -> "Engine | None":
+        """The engine for `noiselimit.train`; raises InputError for a bad value."""
+        own = {"address": "ray", "slurm": "slurm", "tasks": self.engine, "upload": self.engine}
+        for name, engine in own.items():
+            if getattr(self, name) is not None and (self.engine is None or self.engine != engine):
+                raise InputError(f"{name} has no effect without --engine {engine or 'ray or slurm'}: add it.")
+        if self.engine is None:
+            return None
+        from noiselimit.integrations.clusters import ENGINES, Ray, Slurm
+
+        if self.engine not in ENGINES:
+            raise unknown("engine", self.engine, ENGINES)
+        if self.engine == "ray":
+            return Ray(address=self.address, tasks=self.tasks, upload=self.upload)
+        pairs = [text.partition("=") for text in several("slurm", self.slurm)] if self.slurm else []
+        options = {name: int(value) if value.isdecimal() else value for name, _, value in pairs}
+        return Slurm(options=options, tasks=self.tasks, upload=self.upload)
 
 
 @dataclass(frozen=True)

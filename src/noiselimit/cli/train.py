@@ -1,8 +1,9 @@
 """noiselimit train."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from noiselimit.cli.errors import note_saved
 from noiselimit.cli.options import (
     DATA,
+    Cluster,
     Compute,
     Config,
     Json,
@@ -113,6 +115,7 @@ def train(
     choices: dict[str, Any],
     out: Annotated[Path, path_option("FOLDER", "Folder for the run folders.")] = Path("runs"),
     compute: Compute,
+    cluster: Cluster,
     logger: Annotated[
         str | None,
         typer.Option(
@@ -139,7 +142,9 @@ def train(
     # Mistakes in options are reported before anything large is read.
     if config is not None and resume is not None:
         raise InputError("--resume restores all options of the training: leave out --config.")
-    compute.check()
+    engine = cluster.make_engine()
+    if engine is None:  # otherwise other machines train
+        compute.check()
     log = None if logger is None else RunLogger(logger, out / "logs")
     refuse_idle(grid(**choices), choices)
     with launched_processes(find_device(own_device(compute.device))) as processes:
@@ -164,7 +169,8 @@ def train(
                     if log is not None:
                         log(latest)
 
-                runs = train_all(progress=progress, **vars(compute))
+                with redirect_stdout(sys.stderr):  # to which Ray would write
+                    runs = train_all(progress=progress, engine=engine, **vars(compute))
             (out / FILE).unlink(missing_ok=True)
             runs = list({run.spec.hash: run for run in runs}.values())  # some settings do not act everywhere
             _report(runs, data_set, before, out, as_json)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import secrets
+import shutil
 import threading
 import time
 import warnings
@@ -18,7 +19,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import safetensors
 import safetensors.torch
@@ -37,6 +38,8 @@ GENERATIONS = 2
 """Checkpoints kept of each run: the newest, and one to fall back on."""
 NAMES = f"epoch-*-{'[0-9a-f]' * 32}.safetensors"
 TEMPORARY = "checkpoint"
+TASK = "task-"
+"""Start of the names of folders in which tasks of a cluster keep their checkpoints."""
 
 COST_FACTOR = 50
 """The next checkpoint waits this many times longer than the last one took: less than 2 % of the time."""
@@ -163,6 +166,15 @@ class Interval:
         self._cost, self._last = cost, self._clock()
 
 
+class Part(NamedTuple):
+    """The part of a training that is one task of a cluster."""
+
+    name: str
+    """Of the folder for its checkpoints."""
+    states: Sequence[Path]
+    """Checkpoints of others from which its runs resume."""
+
+
 class Checkpoints:
     """The checkpoints in an output folder; a context that ends when the training ends.
 
@@ -170,14 +182,22 @@ class Checkpoints:
     """
 
     def __init__(
-        self, out: Path, seconds: float | None, *, averaged: bool, in_background: bool, writes: bool = True
+        self,
+        out: Path,
+        seconds: float | None,
+        *,
+        averaged: bool,
+        in_background: bool,
+        writes: bool = True,
+        part: Part | None = None,
     ) -> None:
         """Checkpoints are at least `seconds` apart; None: automatically.
 
         `averaged`: runs average probabilities, so a state must contain the averages to be of use.
         `writes`: whether this process writes and deletes files.
+        `part`: only its checkpoints, in a folder of their own, and those that it resumes from.
         """
-        self.folder = out / FOLDER
+        self.folder = out / FOLDER / ("" if part is None else part.name)
         self._out = out
         self._seconds = seconds
         self._averaged = averaged
@@ -192,12 +212,22 @@ class Checkpoints:
         if writes:
             clear_leftovers(self.folder, TEMPORARY)
         found = [path for path in self.folder.glob(NAMES) if path.is_file()]
-        for path in sorted(found, key=lambda each: (each.stat().st_mtime_ns, each.name)):
+        self._read([*found, *(() if part is None else part.states)])
+        for task in self.folder.glob(f"{TASK}*") if writes else ():  # of a training that was killed
+            self.adopt(task)
+
+    def _read(self, paths: Sequence[Path]) -> None:
+        for path in sorted(paths, key=lambda each: (each.stat().st_mtime_ns, each.name)):
             entries = read_entries(path)
             if entries is None:
                 self._damaged.append(path)
             else:
                 self._files[path] = entries
+
+    def adopt(self, task: Path) -> None:
+        """Move the checkpoints of a task of a cluster here and remove its folder."""
+        self._read([path.replace(self.folder / path.name) for path in task.glob(NAMES)])
+        shutil.rmtree(task, ignore_errors=True)
 
     def find(self, specs: Sequence[RunSpec], total: int) -> dict[str, Entry]:
         """Where these runs can resume, by hash; warns which of `total` runs resume, or why none does."""
@@ -300,8 +330,9 @@ class Checkpoints:
         needed = {path for paths in self._unfinished().values() for path in paths[-GENERATIONS:]}
         for path in [*self._damaged, *(self._files.keys() - needed)]:
             self._files.pop(path, None)
-            with suppress(OSError):
-                path.unlink()
+            if path.parent == self.folder:  # others belong to the process that started this task
+                with suppress(OSError):
+                    path.unlink()
         self._damaged.clear()
 
     def __enter__(self) -> Self:
@@ -321,7 +352,13 @@ class Checkpoints:
 
 
 def open_checkpoints(
-    out: Path | None, seconds: float | None, *, averaged: bool, in_background: bool, writes: bool
+    out: Path | None,
+    seconds: float | None,
+    *,
+    averaged: bool,
+    in_background: bool,
+    writes: bool,
+    part: Part | None = None,
 ) -> AbstractContextManager[Checkpoints | None]:
     """The checkpoints in an output folder; None without a folder, or if they are off.
 
@@ -330,7 +367,8 @@ def open_checkpoints(
     """
     if out is None or seconds == math.inf:
         return nullcontext()
-    return Checkpoints(out, seconds, averaged=averaged, in_background=in_background, writes=writes)
+    how = {"averaged": averaged, "in_background": in_background, "writes": writes}
+    return Checkpoints(out, seconds, **how, part=part)
 
 
 def _warn(message: str) -> None:

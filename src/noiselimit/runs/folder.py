@@ -66,7 +66,10 @@ def write_run(run: Run, out: Path) -> Run:
                 _write_contents(temporary, run.in_memory)
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"cannot write {folder} ({reason}): free space or choose another folder.") from None
+        if not (folder / "spec.json").exists():  # on a cluster, a machine that seemed dead may write it too
+            raise InputError(
+                f"cannot write {folder} ({reason}): free space or choose another folder."
+            ) from None
     return dataclasses.replace(run, path=folder, in_memory=None)
 
 
