@@ -13,7 +13,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"dotted", "files"},
     {"registry"},
     {"information"},
-    {"data", "features.cache", "features.texts"},
+    {"data", "features.cache", "features.texts", "tasks"},
     {"noise"},
     {"methods", "networks"},
     {"runs.known", "runs.spec"},

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch.testing import assert_close
 
 from noiselimit.errors import InputError
 from noiselimit.methods import Batch, Method
+from noiselimit.tasks import CLASSIFICATION, Regression, Task
 
 ROWS, EXAMPLES, CLASSES = 3, 7, 4
 PER_EXAMPLE = ("logits", "features", "labels", "predictor_logits", "draws", "weights")
@@ -40,11 +42,13 @@ def check_method(method: Method) -> None:
         _works_under_vmap,
         check_compiled,
     ):
-        try:
-            check(method)
-        except Exception as error:
-            error.add_note(f"method '{method.name}' fails in: {check.__name__.strip('_').replace('_', ' ')}")
-            raise
+        for task in (CLASSIFICATION,) if method.needs_classes else (CLASSIFICATION, Regression()):
+            try:
+                check(method, task=task)
+            except Exception as error:
+                what = check.__name__.strip("_").replace("_", " ")
+                error.add_note(f"method '{method.name}' fails in: {what}, for {task.name}")
+                raise
 
 
 def random_batch(
@@ -56,6 +60,7 @@ def random_batch(
     seed: int = 0,
     scale: float = 1.0,
     dtype: torch.dtype = torch.float32,
+    task: Task = CLASSIFICATION,
 ) -> Batch:
     """All that the method asks for and no more, so that it cannot come to lean on the rest."""
     generator = torch.Generator().manual_seed(seed)
@@ -63,15 +68,19 @@ def random_batch(
     def normal(*shape: int) -> Tensor:
         return torch.randn(rows, *shape, generator=generator, dtype=dtype)
 
+    classes = classes if task.has_classes else task.least_outputs
     return Batch(
         logits=(scale * normal(examples, classes)).requires_grad_(),
         features=normal(examples, 5).requires_grad_(),
-        labels=torch.randint(classes, (rows, examples), generator=generator),
+        labels=torch.randint(classes, (rows, examples), generator=generator)
+        if task.has_classes
+        else normal(examples),
         predictor_logits=(scale * normal(examples, classes)).requires_grad_()
         if method.needs_predictor
         else None,
         draws=normal(examples, classes) if method.draws else None,
         transition=normal(classes, classes).softmax(-1) if method.transition else None,
+        task=task,
     )
 
 
@@ -86,7 +95,8 @@ def gradients(losses: Tensor, batch: Batch) -> dict[str, Tensor]:
 def _changed(batch: Batch, change: Callable[[Tensor], Tensor], names: tuple[str, ...] = PER_EXAMPLE) -> Batch:
     """The batch with the named fields changed, where it has them."""
     given = {name: getattr(batch, name) for name in names}
-    return replace(batch, **{name: change(tensor) for name, tensor in given.items() if tensor is not None})
+    changed: dict[str, Any] = {name: change(each) for name, each in given.items() if each is not None}
+    return replace(batch, **changed)
 
 
 def _hyper(method: Method) -> Hyper:
@@ -98,10 +108,10 @@ def _assert_same_gradients(found: Mapping[str, Tensor], expected: Mapping[str, T
         assert_close(gradient, expected[name])
 
 
-def _losses_are_finite(method: Method) -> None:
+def _losses_are_finite(method: Method, task: Task) -> None:
     """Also where the batch lacks classes, as a short last one always does."""
     for examples, classes in ((EXAMPLES, CLASSES), (1, 2), (2, 100), (64, 100)):
-        batch = random_batch(method, ROWS, examples, classes)
+        batch = random_batch(method, ROWS, examples, classes, task=task)
         losses = method.loss(batch, _hyper(method))
         assert losses.shape == (ROWS,), f"the losses have shape {list(losses.shape)} and not [{ROWS}]"
         assert losses.dtype == batch.logits.dtype, f"the losses are {losses.dtype}"
@@ -111,7 +121,7 @@ def _losses_are_finite(method: Method) -> None:
             learns = (gradient.abs().sum((-1, -2)) > 0).all()
             assert name == "features" or learns, f"the loss does not depend on {name}"
     for scale, factor in ((1e2, 1), (1e4, 1), (1, 0)):
-        batch = random_batch(method, scale=scale)
+        batch = random_batch(method, scale=scale, task=task)
         losses = method.loss(batch, {name: factor * value for name, value in _hyper(method).items()})
         where = f"with logits × {scale:g} and hyper-parameters × {factor}"
         assert losses.isfinite().all(), f"a loss is not finite {where}"
@@ -119,8 +129,8 @@ def _losses_are_finite(method: Method) -> None:
         assert all(gradient.isfinite().all() for gradient in found), f"a gradient is not finite {where}"
 
 
-def _rows_are_independent(method: Method) -> None:
-    plain, hyper = random_batch(method), _hyper(method)
+def _rows_are_independent(method: Method, task: Task) -> None:
+    plain, hyper = random_batch(method, task=task), _hyper(method)
     weights = torch.rand(ROWS, EXAMPLES, generator=torch.Generator().manual_seed(1))
     for batch in (plain, replace(plain, weights=weights)):
         together = method.loss(batch, hyper)
@@ -134,8 +144,8 @@ def _rows_are_independent(method: Method) -> None:
                 assert torch.equal(stacked[name][one], gradient), f"the gradient of {name} depends on others"
 
 
-def _nan_stays_in_its_row(method: Method) -> None:
-    batch = random_batch(method)
+def _nan_stays_in_its_row(method: Method, task: Task) -> None:
+    batch = random_batch(method, task=task)
     with torch.no_grad():
         batch.logits[1] = torch.nan
     losses = method.loss(batch, _hyper(method))
@@ -145,16 +155,16 @@ def _nan_stays_in_its_row(method: Method) -> None:
         assert gradient[[0, 2]].isfinite().all(), "NaN in one run spoils the gradients of others"
 
 
-def _order_does_not_matter(method: Method) -> None:
-    batch, hyper = random_batch(method), _hyper(method)
+def _order_does_not_matter(method: Method, task: Task) -> None:
+    batch, hyper = random_batch(method, task=task), _hyper(method)
     order = torch.randperm(EXAMPLES, generator=torch.Generator().manual_seed(1))
     other = _changed(batch, lambda tensor: tensor[:, order])
     assert_close(method.loss(other, hyper), method.loss(batch, hyper))
 
 
-def _weights_count(method: Method) -> None:
+def _weights_count(method: Method, task: Task) -> None:
     """1 changes nothing, 2 counts like a repeated example, and 0 teaches nothing; see `Batch.mean`."""
-    batch, hyper = random_batch(method), _hyper(method)
+    batch, hyper = random_batch(method, task=task), _hyper(method)
     plain, ones = method.loss(batch, hyper), torch.ones(ROWS, EXAMPLES)
     same = method.loss(replace(batch, weights=ones), hyper)
     assert_close(same, plain)
@@ -176,7 +186,7 @@ def _weights_count(method: Method) -> None:
         assert name == "features" or gradient[:, 3].any()
 
 
-def _estimated_transition_is_stochastic(method: Method) -> None:
+def _estimated_transition_is_stochastic(method: Method, task: Task) -> None:
     if method.transition is None:
         return
     probabilities = torch.randn(50, CLASSES, generator=torch.Generator().manual_seed(0)).softmax(-1)
@@ -184,30 +194,30 @@ def _estimated_transition_is_stochastic(method: Method) -> None:
     assert estimated.shape == (CLASSES, CLASSES)
     assert (estimated >= 0).all()
     assert_close(estimated.sum(-1), torch.ones(CLASSES))
-    batch = replace(random_batch(method), transition=estimated.expand(ROWS, -1, -1))
+    batch = replace(random_batch(method, task=task), transition=estimated.expand(ROWS, -1, -1))
     assert method.loss(batch, _hyper(method)).isfinite().all()
 
 
-def _works_under_vmap(method: Method) -> None:
+def _works_under_vmap(method: Method, task: Task) -> None:
     """One row per call, mapped over rows: the way a user with vmapped networks would call it."""
-    plain, hyper = random_batch(method), _hyper(method)
+    plain, hyper = random_batch(method, task=task), _hyper(method)
     weights = torch.linspace(0, 2, ROWS * EXAMPLES).reshape(ROWS, EXAMPLES)
 
     def one_row(tensors: dict[str, Tensor], own: Hyper) -> Tensor:
-        inner = Batch(**{name: tensor[None] for name, tensor in tensors.items()})
+        inner = Batch(**{name: tensor[None] for name, tensor in tensors.items()}, task=task)
         return method.loss(inner, {name: value[None] for name, value in own.items()})[0]
 
     for batch in (plain, replace(plain, weights=weights)):
         given = {each.name: getattr(batch, each.name) for each in fields(Batch)}
-        given = {name: tensor for name, tensor in given.items() if tensor is not None}
+        given = {name: value for name, value in given.items() if isinstance(value, Tensor)}
         mapped = torch.vmap(one_row, in_dims=(0, 0 if hyper else None))(given, hyper)
         assert_close(mapped, method.loss(batch, hyper))
 
 
-def check_compiled(method: Method, backend: str = "aot_eager") -> None:
+def check_compiled(method: Method, backend: str = "aot_eager", *, task: Task = CLASSIFICATION) -> None:
     """Check that `torch.compile` changes rounding only."""
     torch.compiler.reset()
-    batch, hyper = random_batch(method), _hyper(method)
+    batch, hyper = random_batch(method, task=task), _hyper(method)
     compiled = torch.compile(method.loss, backend=backend, fullgraph=True)
     expected, found = method.loss(batch, hyper), compiled(batch, hyper)
     assert_close(found, expected)

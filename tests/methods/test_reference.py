@@ -67,6 +67,9 @@ REFERENCES: dict[str, Callable[[Example], Tensor]] = {
     "ce-gn": ce_noise,
     "ce-ln": ce_noise,
     "mae": lambda e: (e.p - e.y).abs().sum(),
+    "huber": lambda e: torch.nn.functional.huber_loss(
+        e.p, e.y, reduction="sum", delta=float(e.hyper["delta"])
+    ),
     "gce": lambda e: (1 - e.p[e.label] ** e.hyper["q"]) / e.hyper["q"],
     "fw": forward,
     "soft-penalty": soft_penalty,

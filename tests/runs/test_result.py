@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from noiselimit.runs.result import gap, label_quality, memorised, roc_auc
+from noiselimit.runs.result import roc_auc
+from noiselimit.tasks import CLASSIFICATION
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12), st.integers(1, 50))
@@ -12,11 +13,11 @@ def test_gap_is_the_norm_and_quality_lies_between_zero_and_one(seed: int, classe
     generator = np.random.default_rng(seed)
     probabilities = generator.dirichlet(np.full(classes, 0.3), count)
     labels = generator.integers(classes, size=count)
-    gaps = gap(probabilities, labels)
+    gaps = CLASSIFICATION.gaps(probabilities, labels)
     np.testing.assert_allclose(
         gaps, np.linalg.norm(np.eye(classes)[labels] - probabilities, axis=1), atol=1e-12
     )
-    quality = label_quality(gaps)
+    quality = CLASSIFICATION.quality(gaps)
     assert ((quality >= 0) & (quality <= 1)).all()
 
 
@@ -28,9 +29,3 @@ def test_roc_auc_equals_scikit_learns_ties_included(rows: list[tuple[int, bool]]
         assert found is None
     else:
         assert found == pytest.approx(roc_auc_score(wrong, gaps))
-
-
-def test_memorised_counts_wrong_labels_only() -> None:
-    predicted, given_labels = np.array([0, 1, 2, 2]), np.array([0, 1, 1, 2])
-    assert memorised(predicted, given_labels, np.array([True, False, True, True])) == pytest.approx(2 / 3)
-    assert memorised(predicted, given_labels, np.zeros(4, bool)) is None

@@ -31,6 +31,8 @@ from noiselimit.data.arrays import (
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError
 from noiselimit.features.cache import Embedding
+from noiselimit.tasks import CLASSIFICATION, Regression, Task
+from noiselimit.tasks.regression import read_values
 
 MISSING_LABEL = -1
 
@@ -44,8 +46,9 @@ class Examples:
     inputs: Inputs
     """[n, features] float32, or [n, channels, height, width] uint8 or float32."""
     labels: Labels
-    """[n] given labels, some of which may be wrong; −1 where a label is missing."""
+    """[n] given labels, some of which may be wrong; −1 where a label is missing. Float64 for regression."""
     class_names: tuple[str, ...]
+    """For regression, the name of the label."""
     clean_labels: Labels | None = None
     """[n]"""
     weights: npt.NDArray[np.float32] | None = None
@@ -58,13 +61,15 @@ class Examples:
     """Columns [n] of a table for the outputs, with their names there: identifiers and texts."""
     targets: npt.NDArray[np.float32] | None = None
     """[n, C] probabilities that `ce` learns instead of the labels."""
+    task: Task = CLASSIFICATION
+    """What the labels are."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
+        """Number of classes, which is the number of outputs of a network."""
         return len(self.class_names)
 
     @property
@@ -96,6 +101,8 @@ class Examples:
         for name in sorted(self.label_sets):
             digest.update(name.encode())
             _add_array(digest, self.label_sets[name])
+        if not self.task.has_classes:
+            digest.update(json.dumps(self.task.to_json()).encode())
         return digest.hexdigest()
 
 
@@ -159,6 +166,7 @@ def _forms(*parts: Examples) -> Iterator[tuple[str, ...]]:
     """What two parts must have in common: pairs of the same words if they do."""
     yield tuple(f"input shape {list(part.input_shape)}" for part in parts)
     yield tuple(f"class names {list(part.class_names)}" for part in parts)
+    yield tuple(f"labels for {part.task}" for part in parts)
     if len({part.inputs.dtype for part in parts}) > 1:  # one may hold bytes and the other fractions
         whole = (part.inputs.dtype == np.uint8 or highest_value(part.inputs) > 1 for part in parts)
         yield tuple("values up to 255" if each else "values up to 1" for each in whole)
@@ -230,6 +238,45 @@ def make_examples(
     return examples if missing is None else without_labels(examples, missing)
 
 
+def make_values(
+    inputs: Any,
+    labels: Any,
+    *,
+    task: Regression | None = None,
+    clean_labels: Any = None,
+    weights: Any = None,
+    name: str = "value",
+    source: str = "inputs",
+    keep_unlabelled: bool = False,
+) -> Examples:
+    """Like `make_examples`, for regression: labels [n] are numbers.
+
+    `task` holds the centre and scale of other labels; by default, they are those of these. `name` is that
+    of the label.
+    """
+    checked = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, source)
+
+    def read(values: Any, what: str) -> npt.NDArray[np.float64]:
+        found = read_values(values, source)
+        if len(found) != len(checked):
+            counts = f"there are {len(checked)} inputs but {len(found)} {what}s"
+            raise InputError(f"{source}: {counts}; give one for each.")
+        return found
+
+    given = read(labels, "label")
+    row = first(np.isnan(given))
+    if row is not None and not keep_unlabelled:
+        raise InputError(f"{source}: label in row {row} is missing; fill it in or remove that example.")
+    return Examples(
+        checked,
+        given,  # type: ignore[arg-type]
+        (name,),
+        None if clean_labels is None else read(clean_labels, "clean label"),  # type: ignore[arg-type]
+        None if weights is None else _checked_weights(weights, len(checked), source),
+        task=task or Regression.of(given, source),
+    )
+
+
 def _read_labels(values: Any, count: int, source: str, what: str) -> npt.NDArray[Any]:
     array = read_labels(values, source, what)
     if len(array) != count:
@@ -285,7 +332,7 @@ def without_labels(examples: Examples, missing: Flags) -> Examples:
 
 def is_labelled(examples: Examples) -> Flags:
     """[n], false where the label is missing."""
-    return np.asarray(examples.labels != MISSING_LABEL)
+    return ~examples.task.is_missing(examples.labels)
 
 
 def require_labels(examples: Examples, source: str) -> None:

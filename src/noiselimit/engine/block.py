@@ -163,10 +163,17 @@ class Block:
         with processes.training(size, self.specs[0].batch_norm):
             outputs = self.networks.train(batch.inputs)
         logits, features, predicted = processes.join(size, outputs)
-        losses = compute_losses(self.groups, batch, logits, features, predicted, step)
+        losses = compute_losses(self.groups, batch, logits, features, predicted, step, self.data.task)
         self.networks.update(losses, self.rates, partial(processes.add_gradients, size))
         self.epoch.totals.add(
-            losses, logits, predicted, batch.labels, batch.wrong, step, kernels=self.backend.kernels
+            losses,
+            logits,
+            predicted,
+            batch.labels,
+            batch.wrong,
+            step,
+            kernels=self.backend.kernels,
+            task=self.data.task,
         )
         if self.callback is not None:
             self.callback.on_train_batch(batch.positions, logits, predicted)
@@ -186,7 +193,7 @@ class Block:
         finite, first_bad = self.networks.finite().tolist(), totals.first_bad.tolist()
         loss, correct = totals.loss.tolist(), totals.correct.tolist()
         examples = len(self.data.train)
-        memorised = memorisation(totals, self.rows, self.classes, examples)
+        memorised = memorisation(totals, self.rows, self.data.task, self.classes, examples)
         self.steps_done = int(self.epoch.step)
         for i in self._unfinished():
             row = self.rows[i]
@@ -353,7 +360,7 @@ class Block:
             self.epoch.begin(1)
             self._step(batch_bounds(len(data.train), self.specs[0].batch_size)[0][1])
             self._validate(show=self.callback is not None)
-            self.networks.probabilities(next(data.batches(data.train)).inputs, rows, best=True)
+            self.networks.outputs(next(data.batches(data.train)).inputs, rows, best=True)
 
 
 def _failure(bad_step: int, steps: int, epoch: int) -> str:

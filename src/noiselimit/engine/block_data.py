@@ -23,6 +23,7 @@ from noiselimit.engine.preparation import truest_labels
 from noiselimit.engine.results import Row
 from noiselimit.engine.stream import PictureStream, Request
 from noiselimit.randomness import words_at
+from noiselimit.tasks import Task
 
 EVALUATION_BATCH = 1000
 EVALUATION_VALUES = 2**23  # in the inputs of a batch: fewer large pictures
@@ -104,7 +105,7 @@ class Part:
     inputs: Tensor | PictureStream
     """[n, ...] as read, shared by all rows; or pictures that are streamed from files."""
     index: Tensor  # int64 [K, m]: which inputs each row uses
-    labels: Tensor  # int64 [K, m]
+    labels: Tensor  # int64 [K, m]; of other tasks than classification float32
     weights: Tensor | None = None  # float32 [K, m]: weights in training, 1 on average; None: all 1
     targets: Tensor | None = None  # float32 [n, C], shared by all rows: what to learn instead of the labels
     wrong: Tensor | None = None  # bool [K, m]: which labels are wrong, if known; for metrics only
@@ -133,7 +134,7 @@ class InputBatch:
     """The data of one step."""
 
     inputs: Tensor  # [K, B, ...], standardised; only this process's part of the batch, if there are several
-    labels: Tensor  # int64 [K, B]
+    labels: Tensor  # int64 [K, B], or float32
     weights: Tensor | None  # float32 [K, B]
     targets: Tensor | None  # float32 [K, B, C]
     wrong: Tensor | None  # bool [K, B]
@@ -157,6 +158,7 @@ class BlockData:
     """[K, 1, ...] of each row's training inputs."""
     kernels: bool  # whether our kernel makes batches of pictures
     dtype: torch.dtype  # the type in which it makes them; torch's operations make float32
+    task: Task  # what outputs and labels mean
     cohort: int  # rows of the whole cohort, from which the size of evaluation batches follows
     processes: Processes
 
@@ -261,17 +263,17 @@ def block_data(
     cohort: int = 1,
 ) -> BlockData:
     """Stack indices, labels, weights and statistics of these rows, which are some of a cohort."""
-    first, runs = rows[0].spec, [row.prepared for row in rows]
+    first, runs, task = rows[0].spec, [row.prepared for row in rows], data.examples.task
 
     def stack(arrays: Sequence[npt.NDArray[Any]]) -> Tensor:
         return torch.from_numpy(np.stack(arrays)).to(backend.device)
 
     def split_part(index: Sequence[npt.NDArray[np.int64]], labels: Sequence[npt.NDArray[np.int64]]) -> Part:
-        own = [of_run[chosen] for of_run, chosen in zip(labels, index, strict=True)]
+        own = [task.encode(of_run[chosen]) for of_run, chosen in zip(labels, index, strict=True)]
         return Part(inputs["examples"], stack(index), stack(own))
 
     def official_part(name: str, examples: Examples) -> Part:
-        everything, labels = np.arange(len(examples)), truest_labels(examples)
+        everything, labels = np.arange(len(examples)), task.encode(truest_labels(examples))
         return Part(inputs[name], stack([everything] * len(runs)), stack([labels] * len(runs)))
 
     given = [run.examples.labels for run in runs]
@@ -311,6 +313,7 @@ def block_data(
         std=stack([run.std for run in runs]).unsqueeze(1),
         kernels=backend.kernels,
         dtype=PRECISIONS[first.precision],
+        task=task,
         cohort=cohort,
         processes=backend.processes,
     )

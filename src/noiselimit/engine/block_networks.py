@@ -273,19 +273,17 @@ class BlockNetworks:
         own = slice(self._first_predictor, self._first_predictor + self.predictors)
         return self.stacks[-1].logits(inputs[: self.predictors], own)
 
-    def probabilities(
-        self, inputs: Tensor, rows: Sequence[int], *, best: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Inputs [k, B, ...] of these rows → softmax of classifiers [k, B, C] and of predictors [p, B, C].
+    def outputs(self, inputs: Tensor, rows: Sequence[int], *, best: bool) -> tuple[Tensor, Tensor | None]:
+        """Inputs [k, B, ...] of these rows → outputs of classifiers [k, B, C] and of predictors [p, B, C].
 
         In evaluation mode, with the best or the current weights; None if none of the rows has a predictor.
         """
-        own = self.stacks[0].logits(inputs, rows, best=best).softmax(-1)
+        own = self.stacks[0].logits(inputs, rows, best=best)
         networks = self._predictors_of(rows)
         if not networks:
             return own, None
         predicted = self.stacks[-1].logits(inputs[: len(networks)], networks, best=best)
-        return own, predicted.softmax(-1)
+        return own, predicted
 
     def best_states(self, row: int) -> tuple[State, State | None]:
         """State dicts of the row's classifier and, if it has one, predictor."""

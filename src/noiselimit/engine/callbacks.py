@@ -66,6 +66,7 @@ class Averages:
     ) -> None:
         rows, examples = len(specs), len(data.train) + len(data.validation)
         self.trained = len(data.train)  # m
+        self.task = data.task
         self.classifier = torch.zeros(rows, examples, classes, device=device)
         self.shared = data.train.in_file
         own = 0 if self.shared else predictors
@@ -94,7 +95,7 @@ class Averages:
             if own is not None:
                 there = positions[: len(own), :, None].expand(own.shape)
                 sums = self.classifier if self.shared else sums
-                sums.scatter_add_(1, there, own.softmax(-1, dtype=torch.float32) * active[: len(own)])
+                sums.scatter_add_(1, there, self.task.mean(own, torch.float32) * active[: len(own)])
 
     def result(self, row: int, last: Scores) -> dict[str, Scores] | None:
         """Mean probabilities by part; None if training ended before its second half.

@@ -13,6 +13,7 @@ from noiselimit.engine.results import Row
 from noiselimit.methods import Batch, Method, get_method
 from noiselimit.randomness import DRAWS, SAMPLERS, Stream, stream_keys
 from noiselimit.runs.spec import RunSpec
+from noiselimit.tasks import CLASSIFICATION, Task
 
 
 def batch_bounds(count: int, size: int) -> list[tuple[int, int]]:
@@ -41,12 +42,12 @@ class Epoch:
         self.order_keys = stream_keys(seeds, Stream.ORDER, device)
         self.augmentation_keys = stream_keys(seeds, Stream.AUGMENTATION, device)
         # int64 [K, m]: the positions in the order in which each row visits them
-        self.order = torch.zeros_like(part.labels)
+        self.order = torch.zeros_like(part.index)
         # [K, m]: how the picture at each place of the order is augmented
         self.views = None if specs[0].augmentation == "none" else self._draw_views(0)
         self.place = torch.zeros((), dtype=torch.int64, device=device)  # places of the order visited so far
         self.step = torch.tensor(step, device=device)  # steps taken so far
-        self.totals = EpochTotals.zeros(len(specs), device)
+        self.totals = EpochTotals.zeros(len(specs), device, part.labels.dtype)
 
     def begin(self, epoch: int) -> None:
         """Draw the order and the views, and clear the totals."""
@@ -104,6 +105,7 @@ def compute_losses(
     features: Tensor,
     predicted: Tensor | None,
     step: Tensor,
+    task: Task = CLASSIFICATION,
 ) -> Tensor:
     """Losses [K] from logits [K, B, C], features [K, B, F] and predictor logits [P, B, C] at this step []."""
     found = []
@@ -119,6 +121,7 @@ def compute_losses(
             draws=draw(group.sampling_keys, step, (logits.shape[1], logits.shape[2])) if draw else None,
             weights=None if given.weights is None else _rows(given.weights, rows),
             transition=group.transition,
+            task=task,
         )
         found.append(method.loss(batch, group.hyper))
     return found[0] if len(found) == 1 else torch.cat(found)

@@ -39,6 +39,7 @@ def bind(
     held_out = 0.0 if validated_elsewhere(spec, data) else spec.validation_share
     examples = data.examples
     require_labels(examples, data.name)
+    _require_fitting_task(spec, examples)
     shape, classes, fingerprint = examples.input_shape, examples.classes, data.fingerprint
     precision = spec.precision
     if precision == "auto":
@@ -65,6 +66,16 @@ def bind(
         bound.transition.transition(examples.class_names)  # raises if it does not fit the classes
     parent = parent_spec(bound)
     return bound if parent is None else dataclasses.replace(bound, parent=parent.hash)
+
+
+def _require_fitting_task(spec: RunSpec, examples: Examples) -> None:
+    """Refuse methods and samplers that need classes where there are none."""
+    needy = f"method '{spec.method}'" if get_method(spec.method).needs_classes else ""
+    needy = needy or ("sampler 'balanced'" if spec.sampler == "balanced" else "")
+    if needy and not examples.task.has_classes:
+        raise InputError(
+            f"{needy} needs classes, but these labels are for {examples.task.name}: choose another."
+        )
 
 
 def validated_elsewhere(spec: RunSpec, data: DataSet) -> bool:

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor as Tensor
-else:
-    Tensor = Any  # `train --help` lists the hyper-parameters of all methods and must not import torch
+from noiselimit.tasks import CLASSIFICATION, Task
+from noiselimit.tasks.classification import log_likelihood as log_likelihood
+from noiselimit.tasks.classification import onehot as onehot
+from noiselimit.tasks.task import Tensor as Tensor
 
 Hyper = Mapping[str, Tensor]
 """Hyper-parameter name → [K], one value per row."""
@@ -24,7 +23,7 @@ class Batch:
     """[K, B, F] inputs z of the classifier's last layer."""
     labels: Tensor
     """[K, B] given labels, int64; or probabilities [K, B, C] of examples that have them (`Examples.targets`)
-    and in your own loop, for CE, LIMIT-G and LIMIT-L."""
+    and in your own loop, for CE, LIMIT-G and LIMIT-L. Of other tasks, what `Task.encode` returns."""
     predictor_logits: Tensor | None = None
     """[K, B, C] outputs r of the predictor, for methods that need one."""
     draws: Tensor | None = None
@@ -33,6 +32,8 @@ class Batch:
     """[K, B] weight of each example, 1 on average over the training examples; None: all equal."""
     transition: Tensor | None = None
     """[K, C, C] probability of given label j for clean label i, for methods that use it."""
+    task: Task = CLASSIFICATION
+    """What outputs and labels mean."""
 
     def mean(self, values: Tensor) -> Tensor:
         """Return [K]: the weighted mean over the batch of one value per example [K, B]."""
@@ -60,27 +61,10 @@ class Method:
     transition: Callable[[Tensor], Tensor] | None = None
     """Estimates `Batch.transition` [C, C] if the user gives none, from the starting classifier's class
     probabilities [n, C] of the training examples."""
+    needs_classes: bool = True
+    """False if the method works for every task: it asks `batch.task` what outputs and labels mean."""
     head_bias: bool = True
     """Whether the classifier's last layer has a bias; the soft penalty is derived without one."""
-
-
-def onehot(labels: Tensor, classes: int, dtype: "torch.dtype") -> Tensor:
-    """[..., C] indicator of the labels; a comparison, because `F.one_hot` fails under vmap.
-
-    Probabilities [..., C] are returned as they are.
-    """
-    import torch
-
-    if labels.is_floating_point():
-        return labels.to(dtype)
-    return (labels.unsqueeze(-1) == torch.arange(classes, device=labels.device)).to(dtype)
-
-
-def log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
-    """[...] log softmax(logits)_y, finite however small the probability; its mean under labels [..., C]."""
-    if labels.is_floating_point():
-        return (labels * logits.log_softmax(-1)).sum(-1)
-    return logits.log_softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 
 def gap(logits: Tensor, labels: Tensor) -> Tensor:
@@ -88,5 +72,4 @@ def gap(logits: Tensor, labels: Tensor) -> Tensor:
 
     With the predictor's logits it is the distance between predicted and true logit gradient of the paper.
     """
-    probabilities = logits.softmax(-1)
-    return (onehot(labels, logits.shape[-1], probabilities.dtype) - probabilities).square().sum(-1).sqrt()
+    return CLASSIFICATION.gap(logits, labels)

@@ -5,7 +5,7 @@ Paper, eq. penalize-final. With z the last layer's input and no bias, the gradie
 squared norm of the prediction. Both terms train both networks; λ's reaches the classifier through ‖z‖ only.
 """
 
-from noiselimit.methods.method import Batch, Hyper, Method, Tensor, log_likelihood, onehot
+from noiselimit.methods.method import Batch, Hyper, Method, Tensor
 
 DEFAULT_PENALTY = 0.01
 DEFAULT_BETA = 0.1
@@ -17,11 +17,11 @@ def loss(batch: Batch, hyper: Hyper) -> Tensor:
     The squared norm of an outer product u zᵀ is ‖u‖²‖z‖², so no outer product is built.
     """
     assert batch.predictor_logits is not None
-    p, s = batch.logits.softmax(-1), batch.predictor_logits.softmax(-1)
-    y = onehot(batch.labels, p.shape[-1], p.dtype)
+    p, s = batch.task.mean(batch.logits), batch.task.mean(batch.predictor_logits)
+    y = batch.task.target(batch.labels, p)
     z_squared = batch.features.square().sum(-1)
 
-    cross_entropy = -batch.mean(log_likelihood(batch.logits, batch.labels))
+    cross_entropy = batch.mean(batch.task.loss(batch.logits, batch.labels))
     distance = batch.mean(z_squared * (y - s).square().sum(-1))
     predicted_norm = batch.mean(z_squared * (p - s).square().sum(-1))
     return cross_entropy + hyper["penalty"] * distance + hyper["beta"] * predicted_norm
@@ -34,6 +34,7 @@ METHODS = (
         {"penalty": DEFAULT_PENALTY, "beta": DEFAULT_BETA},
         {"penalty": "λ of soft-penalty."},
         needs_predictor=True,
+        needs_classes=False,
         head_bias=False,
     ),
 )

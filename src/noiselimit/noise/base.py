@@ -28,6 +28,8 @@ class Noise(ABC):
 
     kind: ClassVar[str]
     """Its name on the command line and in a run's spec."""
+    task: ClassVar[str] = "classification"
+    """The task whose labels it changes."""
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -62,6 +64,11 @@ class Noise(ABC):
     def apply(self, examples: Examples, seed: int) -> Examples:
         """Return the examples with noisy labels; the labels before the first noise become the clean ones."""
         require_labels(examples, f"noise {self.kind}")
+        if examples.task.name != self.task:
+            raise InputError(
+                f"noise '{self.kind}' is for {self.task}, and these labels are for {examples.task.name}: "
+                "choose another; see docs/noise.md."
+            )
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels
         drawn = np.asarray(self.draw(examples, seed))
         whole = drawn.shape == examples.labels.shape and np.issubdtype(drawn.dtype, np.integer)

@@ -275,7 +275,8 @@ def read_outputs(folder: Path) -> pd.DataFrame:
     """Read the per-example outputs of a run."""
     with _reading(folder / "outputs.parquet") as path:
         frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
-        frame["clean_label"] = frame["clean_label"].astype("Int64")
+        values = frame["given_label"].dtype.kind == "f"
+        frame["clean_label"] = frame["clean_label"].astype("Float64" if values else "Int64")
         if not set(frame.columns) >= COLUMNS:
             raise ValueError("columns are missing")
     return frame

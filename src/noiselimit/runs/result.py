@@ -22,8 +22,6 @@ Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-PIECE = 2**20  # probabilities at a time, to save memory
-
 
 def make_run(
     spec: RunSpec, prepared: PreparedRun, result: RunResult, data: DataSet, environment: Mapping[str, Any]
@@ -41,6 +39,7 @@ def make_run(
         resize=data.resize,
         embedding=data.embedding,
         notes=data.notes,
+        task=data.examples.task,
     )
     metrics = {**_metrics(spec, prepared, result, data), **environment}
     contents = None
@@ -82,7 +81,7 @@ def _metrics(spec: RunSpec, prepared: PreparedRun, result: RunResult, data: Data
     train = prepared.split.train
     scored = train[: len(result.last.classifier)] if result.last else train
     given = prepared.examples.labels[scored]
-    wrong = prepared.examples.wrong
+    wrong, task = prepared.examples.wrong, prepared.examples.task
     nothing: Record = {}
     best = next((record for record in result.history if record["epoch"] == result.best_epoch), nothing)
     last = result.history[-1] if result.history else nothing
@@ -114,11 +113,11 @@ def _metrics(spec: RunSpec, prepared: PreparedRun, result: RunResult, data: Data
     if wrong is not None and last and result.last:
         metrics["wrong_labels"] = float(wrong[train].mean())
         flags = wrong[scored]
-        metrics["gap_auc"] = roc_auc(gap(_suggested(result.best["train"]), given), flags)
+        metrics["gap_auc"] = roc_auc(task.gaps(_suggested(result.best["train"]), given), flags)
         if not result.failure:  # else the last weights are not finite
-            predicted = result.last.classifier.numpy().argmax(1)
-            metrics["memorised_wrong_labels"] = memorised(predicted, given, flags)
-            metrics["last_gap_auc"] = roc_auc(gap(_suggested(result.last), given), flags)
+            learned = task.reproduces(result.last.classifier.numpy(), given)
+            metrics["memorised_wrong_labels"] = float(learned[flags].mean()) if flags.any() else None
+            metrics["last_gap_auc"] = roc_auc(task.gaps(_suggested(result.last), given), flags)
     return metrics
 
 
@@ -141,23 +140,25 @@ def _outputs(prepared: PreparedRun, result: RunResult) -> pd.DataFrame:
     def ordered(of_part: Callable[[str], Array]) -> Array:
         return np.concatenate([of_part(part) for part in parts])[order]  # column by column saves memory
 
-    classifier = {part: result.best[part].classifier.numpy() for part in parts}
-    suggested = {part: _suggested(result.best[part]) for part in parts}
-    gaps = ordered(lambda part: gap(suggested[part], given[parts[part]]))
-    unknown = pd.array([pd.NA] * len(index), dtype="Int64")
+    task = prepared.examples.task
+    classifier = {part: task.suggest(result.best[part].classifier.numpy()) for part in parts}
+    suggested = {part: task.suggest(_suggested(result.best[part])) for part in parts}
+    gaps = ordered(lambda part: task.gaps(_suggested(result.best[part]), given[parts[part]]))
+    kind: Any = "Int64" if task.has_classes else "Float64"
+    known: Any = [pd.NA] * len(index) if clean is None else clean[index]
     return pd.DataFrame(
         {
             "index": index,
             **({} if names is None else {"name": [names[row] for row in index]}),
             "part": ordered(lambda part: np.full(len(parts[part]), part, object)),
             "given_label": given[index],
-            "clean_label": unknown if clean is None else pd.array(clean[index], dtype="Int64"),
-            "predicted_label": ordered(lambda part: classifier[part].argmax(1)),
-            "predicted_probability": ordered(lambda part: classifier[part].max(1)),
+            "clean_label": pd.array(known, dtype=kind),
+            "predicted_label": ordered(lambda part: classifier[part][0]),
+            "predicted_probability": ordered(lambda part: classifier[part][1]),
             "gap": gaps,
-            "label_quality": label_quality(gaps),
-            "suggested_label": ordered(lambda part: suggested[part].argmax(1)),
-            "suggested_probability": ordered(lambda part: suggested[part].max(1)),
+            "label_quality": task.quality(gaps),
+            "suggested_label": ordered(lambda part: suggested[part][0]),
+            "suggested_probability": ordered(lambda part: suggested[part][1]),
         }
     )
 
@@ -187,24 +188,6 @@ def _averaged(prepared: PreparedRun, result: RunResult) -> Averaged | None:
     )
 
 
-def gap(probabilities: npt.NDArray[np.floating], labels: Labels) -> Floats:
-    """[n]: ‖onehot(y) − probabilities‖ in [0, √2], from probabilities [n, C]."""
-    # ‖e_y − s‖² = ‖s‖² − 2 s_y + 1, written as (1 − s_y)² + Σ_{j≠y} s_j² to stay exact near zero.
-    gaps = np.empty(len(labels))
-    step = max(1, PIECE // max(probabilities.shape[1], 1))
-    for start in range(0, len(labels), step):
-        s = probabilities[start : start + step].astype(np.float64)
-        rows, own = np.arange(len(s)), labels[start : start + step]
-        s[rows, own] = 1.0 - s[rows, own]
-        gaps[start : start + step] = np.sqrt(np.square(s, out=s).sum(1))
-    return gaps
-
-
-def label_quality(gaps: Floats) -> Floats:
-    """1 − gap/√2, in [0, 1]; lower is worse, as in cleanlab."""
-    return np.asarray(np.clip(1.0 - gaps / np.sqrt(2.0), 0.0, 1.0), np.float64)
-
-
 def roc_auc(gaps: Floats, wrong: Flags) -> float | None:
     """Probability that a wrong label has a larger gap than a right one, ties half; None without both."""
     positives = int(wrong.sum())
@@ -213,8 +196,3 @@ def roc_auc(gaps: Floats, wrong: Flags) -> float | None:
         return None
     rank_sum = float(rankdata(gaps)[wrong].sum())
     return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
-
-
-def memorised(predicted: Labels, given: Labels, wrong: Flags) -> float | None:
-    """Share of the wrong labels that the classifier reproduces; None if none is wrong."""
-    return float((predicted == given)[wrong].mean()) if wrong.any() else None

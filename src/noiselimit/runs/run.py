@@ -29,6 +29,7 @@ from noiselimit.features.cache import Embedding
 from noiselimit.features.texts import require_trust
 from noiselimit.networks import Role
 from noiselimit.runs.spec import FLOAT32, RunSpec, architecture, problem, setting
+from noiselimit.tasks import CLASSIFICATION, Task, task_from_json
 
 if TYPE_CHECKING:
     from noiselimit.features.embedders import Embedder
@@ -57,16 +58,19 @@ class DataInfo:
     """Side to which image files were scaled before cropping."""
     embedding: Embedding | None = None
     """The model whose features are the inputs, for runs trained on frozen features of images."""
+    task: Task = CLASSIFICATION
+    """What the outputs mean."""
 
     def __post_init__(self) -> None:
         if self.table is not None and len(self.mean) == self.table.features:
             object.__setattr__(self, "table", self.table.with_means(self.mean))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; 'table', 'notes', 'resize' and 'embedding' only if set."""
+        """Plain JSON values; 'table', 'notes', 'resize', 'embedding' and 'task' only if set."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain["table"] = None if self.table is None else self.table.to_json()
         plain["embedding"] = None if self.embedding is None else dataclasses.asdict(self.embedding)
+        plain["task"] = None if self.task == CLASSIFICATION else self.task.to_json()
         plain = {name: value for name, value in plain.items() if value not in (None, ())}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
@@ -78,11 +82,13 @@ class DataInfo:
             known["table"] = Table.from_json(known["table"])
         if "embedding" in known:
             known["embedding"] = Embedding(**known["embedding"])
+        if "task" in known:
+            known["task"] = task_from_json(known["task"])
         known |= {name: tuple(each) for name, each in known.items() if isinstance(each, list)}
         info = cls(**known)
         features = info.table.features if info.table else info.input_shape[0]
         if not (
-            len(info.class_names) >= 2
+            len(info.class_names) >= info.task.least_outputs
             and all(isinstance(name, str) for name in info.class_names)
             and len(info.mean) == len(info.std) == info.input_shape[0] == features
             and all(0 < std < FLOAT32 for std in info.std)
@@ -282,8 +288,12 @@ class Run:
 
         return embed_pictures(ready, self.embedder)
 
+    def predict(self, inputs: Any, batch_size: int = 1000) -> npt.NDArray[Any]:
+        """Predict labels [n]: class numbers, or values for regression; the parameters of `predict_proba`."""
+        return self.data.task.suggest(self.predict_proba(inputs, batch_size))[0]
+
     def predict_proba(self, inputs: Any, batch_size: int = 1000) -> npt.NDArray[np.float32]:
-        """Predict class probabilities.
+        """Predict class probabilities; for regression values in units of the task's scale, see `predict`.
 
         Parameters
         ----------
@@ -312,7 +322,8 @@ class Run:
                     f"{self.data.highest:g}: scale them alike."
                 )
         with torch.inference_mode():
-            found = [self.model(batch)[0].softmax(-1) for batch in self.data.batches(ready, batch_size)]
+            mean = self.data.task.mean
+            found = [mean(self.model(batch)[0]) for batch in self.data.batches(ready, batch_size)]
         return np.asarray(torch.cat(found).numpy(), np.float32)
 
 
@@ -355,7 +366,7 @@ def mean_probabilities(runs: Sequence[Run], inputs: Inputs, device: torch.device
             piece = inputs[start : start + size]  # lazy inputs are decoded once for all networks
             for run, network in networks:
                 logits = network(run.data.standardised(piece).to(device))[0].to(torch.float32)
-                mean[start : start + size] += logits.softmax(-1).cpu().numpy() / len(networks)
+                mean[start : start + size] += run.data.task.mean(logits).cpu().numpy() / len(networks)
     return mean
 
 
