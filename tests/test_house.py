@@ -24,7 +24,7 @@ LAYERS = [  # from low to high: a module may import its own layer and those belo
     {"report"},
     {"audit"},
     {"review"},
-    {"estimator", "integrations", "testing"},
+    {"estimator", "integrations", "regressor", "testing"},
     {"__init__"},
     {"cli"},
     {"__main__"},

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from noiselimit.data.examples import DataSet as DataSet
     from noiselimit.data.examples import Examples as Examples
     from noiselimit.data.examples import make_examples as make_examples
+    from noiselimit.data.examples import make_values as make_values
     from noiselimit.data.reading import Reading as Reading
     from noiselimit.errors import InputError as InputError
     from noiselimit.estimator import LimitClassifier as LimitClassifier
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from noiselimit.noise import PairNoise as PairNoise
     from noiselimit.noise import SymmetricNoise as SymmetricNoise
     from noiselimit.noise import UniformNoise as UniformNoise
+    from noiselimit.regressor import LimitRegressor as LimitRegressor
     from noiselimit.report.runs import load_runs as load_runs
     from noiselimit.runs.folder import load_run as load_run
     from noiselimit.runs.run import Run as Run
@@ -39,6 +41,7 @@ _MODULES = {
     "InstanceNoise": "noise",
     "LimitClassifier": "estimator",
     "LimitLoss": "loss",
+    "LimitRegressor": "regressor",
     "MatrixNoise": "noise",
     "MemorisationMeter": "information.meter",
     "PairNoise": "noise",
@@ -54,6 +57,7 @@ _MODULES = {
     "load_run": "runs.folder",
     "load_runs": "report.runs",
     "make_examples": "data.examples",
+    "make_values": "data.examples",
     "open_audit": "audit.folder",
     "train": "training",
 }

@@ -48,7 +48,8 @@ def round_trip(noise):
 
 
 def test_every_noise_of_the_table_is_tested_here():
-    assert {kind: type(noise) for kind, noise in INSTANCES.items()} == NOISES
+    of_classes = {kind: each for kind, each in NOISES.items() if each.task == "classification"}
+    assert {kind: type(noise) for kind, noise in INSTANCES.items()} == of_classes
 
 
 @every_class_noise

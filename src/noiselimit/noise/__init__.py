@@ -26,6 +26,7 @@ from noiselimit.noise.pair import PairNoise as PairNoise
 from noiselimit.noise.preview import Preview as Preview
 from noiselimit.noise.preview import preview as preview
 from noiselimit.noise.preview import preview_classes as preview_classes
+from noiselimit.noise.values import VALUE_NOISES
 from noiselimit.registry import Registry
 
 NOISES: Registry[type[Noise]] = Registry(
@@ -34,7 +35,10 @@ NOISES: Registry[type[Noise]] = Registry(
     "noiselimit.noise.NOISES",
     {
         kind.kind: kind
-        for kind in (NoNoise, UniformNoise, SymmetricNoise, PairNoise, MatrixNoise, InstanceNoise, GivenNoise)
+        for kind in (
+            *(NoNoise, UniformNoise, SymmetricNoise, PairNoise, MatrixNoise, InstanceNoise, GivenNoise),
+            *VALUE_NOISES,
+        )
     },
     lambda value: isinstance(value, type) and issubclass(value, Noise),
     "a subclass of noiselimit.noise.Noise",

@@ -36,8 +36,9 @@ class Regression(Task):
         values = read_values(labels, source)
         known = values[~np.isnan(values)]
         if not len(known) or (known == known[0]).all():
-            what = "are missing" if not len(known) else f"are {known[0]:g}"
-            raise InputError(f"{source}: all labels {what}, so there is nothing to learn; give other labels.")
+            which = f"the label {known[0]:g}" if len(known) else "a label"
+            count = f"{len(known)} sample{'' if len(known) == 1 else 's'} with {which}"
+            raise InputError(f"{source}: there is nothing to learn from {count}; give different labels.")
         low, middle, high = np.quantile(known, [0.25, 0.5, 0.75])
         # If most labels are equal, the quartiles are, too.
         spread = (high - low) / NORMAL or float(np.abs(known - middle).mean())
