@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from noiselimit.audit.plan import auto_batch_size, is_auto
+from noiselimit.audit.plan import auto_batch_size, is_auto, value_epochs
 from noiselimit.data.arrays import Inputs, canonical_inputs
 from noiselimit.data.examples import DataSet, make_values, take_examples
 from noiselimit.data.fitting import fit_table
@@ -32,8 +32,6 @@ Floats = npt.NDArray[np.float64]
 
 MIN_VALIDATION = 10
 """With fewer validation examples, the training examples validate instead."""
-STEPS, FEWEST_EPOCHS, MOST_EPOCHS = 3000, 20, 200
-"""Training steps to aim at, and limits for the epochs that they become."""
 
 
 class LimitRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -174,7 +172,7 @@ class LimitRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif "beta" in get_method(self.method).hyper:
             choices["beta"] = [3.0, 10.0, 30.0]
         size: Any = auto_batch_size(examples, values) if is_auto(self.batch_size) else self.batch_size
-        epochs: Any = auto_epochs(examples, size) if is_auto(self.epochs) else self.epochs
+        epochs: Any = value_epochs(examples, size) if is_auto(self.epochs) else self.epochs
         return grid(
             method=self.method,
             seed=seeds,
@@ -198,11 +196,6 @@ class LimitRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if run.data.table is None or run.data.table.is_matrix:
             X = validate_data(self, X, ensure_all_finite="allow-nan", reset=False)  # noqa: N806
         return predict_values(self.runs_, run.encode(X))
-
-
-def auto_epochs(examples: int, batch_size: int) -> int:
-    """Number of epochs for this many training examples in batches of this size."""
-    return min(max(STEPS // -(-examples // batch_size), FEWEST_EPOCHS), MOST_EPOCHS)
 
 
 def predict_values(runs: Sequence[Run], inputs: Inputs) -> Floats:

@@ -42,7 +42,8 @@ def check_data(data: DataSet, *, many_classes: bool = False) -> DataSet:
         other = "give other labels" if data.table is None else "name another column with --label"
         raise InputError(
             f"{data.name}: there are {examples.classes} classes for {labelled} labels, which looks like an "
-            f"identifier; {other}, or use --many-classes (many_classes=True) if these are classes."
+            f"identifier; {other}, use --many-classes (many_classes=True) if these are classes, or --task "
+            "regression (task='regression') if they are amounts."
         )
     note = _singleton_note(data)
     return data if note is None else replace(data, notes=(*data.notes, note))
@@ -51,6 +52,8 @@ def check_data(data: DataSet, *, many_classes: bool = False) -> DataSet:
 def _singleton_note(data: DataSet) -> str | None:
     """A note about classes with one example. They are audited, because such a class may be a typo."""
     labels = data.examples.labels
+    if not data.examples.task.has_classes:
+        return None
     counts = np.bincount(labels[labels >= 0], minlength=data.examples.classes)
     single = np.flatnonzero(counts == 1)
     if not len(single):

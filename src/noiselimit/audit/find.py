@@ -13,10 +13,18 @@ from noiselimit.audit.issues import Audit, FlagRule, GivenLabels, audit_probabil
 from noiselimit.audit.plan import AuditPlan
 from noiselimit.data.arrays import label_array
 from noiselimit.data.catalogue import as_data_set
-from noiselimit.data.examples import DataSet, Examples, fill_labels, make_examples, without_labels
+from noiselimit.data.examples import (
+    DataSet,
+    Examples,
+    fill_labels,
+    is_regression,
+    make_examples,
+    make_values,
+    without_labels,
+)
 from noiselimit.data.leakage import by_drop, column_notes
 from noiselimit.data.memory import encode_gaps, from_memory
-from noiselimit.data.table_file import class_numbers, frame_data_set
+from noiselimit.data.table_file import VALUES_NOTE, class_numbers, frame_data_set, value_data_set
 from noiselimit.data.tables import is_table
 from noiselimit.errors import InputError, Notice
 from noiselimit.features.texts import TextFeatures
@@ -44,6 +52,7 @@ def find_label_issues(
     threads: int | None = None,
     many_classes: bool = False,
     features: str = "auto",
+    task: str = "auto",
     progress: "Callable[[Progress], None] | bool | None" = None,
 ) -> pd.DataFrame:
     """Find label errors, by training on the data or from class probabilities that you have.
@@ -73,6 +82,8 @@ def find_label_issues(
         colour pictures of at least 32 pixels a side, if the extra `images` is installed. Text: 'wordllama',
         'tf-idf', 'sentence-transformers:NAME_OR_PATH' or a function; 'auto' is wordllama if the extra `text`
         is installed, else tf-idf.
+    task : {"auto", "classification", "regression"}
+        What the labels are. "auto" takes many different numbers for values, and says so.
     progress : bool or function
         True shows the progress on stderr; a function is called as by `train`.
 
@@ -86,7 +97,9 @@ def find_label_issues(
         predicted label; `models_against`, the number of models that prefer another class; `rank_in_class`, 1
         for the worst label of its class; `row`. Its `attrs` hold the estimated number of wrong labels, its
         share and interval; they are None, with a `Notice` and no flags by default, if the model learned too
-        little. Examples without a label get a prediction only.
+        little. Examples without a label get a prediction only. For regression, there are `low` and `high`, the
+        interval of the suggested value, and `rank` instead of `rank_in_class`; `gap` is in units of the
+        labels' spread.
     """
     trains = fast or plan is not None or seed is not None
     rule = FlagRule(expect_noise, budget, min_quality, precision, recall)
@@ -100,7 +113,7 @@ def find_label_issues(
     else:
         options = {"device": device, "threads": threads, "progress": progress}
         plan = _plan(plan, fast, seed)
-        audit, notes = _train_and_audit(X, y, rule, plan, features, many_classes, **options)
+        audit, notes = _train_and_audit(X, y, rule, plan, features, many_classes, task, **options)
     for message in (*notes, describe_missing(audit.missing.tolist()), audit.warning, audit.note):
         if message:
             warnings.warn(Notice(message), stacklevel=2)
@@ -128,6 +141,7 @@ def _train_and_audit(
     plan: AuditPlan,
     features: str,
     many_classes: bool,
+    task: str,
     **options: Any,
 ) -> tuple[Audit, tuple[str, ...]]:
     """The audit of inputs and labels as a user passes them, and the notes about the data.
@@ -143,7 +157,7 @@ def _train_and_audit(
     inputs, labels = from_memory(inputs, labels, frozen.stack)
     _check_arguments(inputs, labels, None, None, trains=True)
     with embedding_progress(progress is not True) as show:
-        data, given = prepare_data(inputs, labels, TextFeatures(features, progress=show))
+        data, given = prepare_data(inputs, labels, TextFeatures(features, progress=show), task)
         data = check_data(data, many_classes=many_classes)
         data = frozen.apply(data, threads=options["threads"], progress=show)
     audit = fit(data, plan, **options).audit(given, rule)
@@ -189,6 +203,7 @@ def prepare_data(
     inputs: Any,
     labels: Any,
     text: TextFeatures = TextFeatures(),  # noqa: B008 - frozen
+    task: str = "classification",
 ) -> tuple[DataSet, GivenLabels]:
     """Turn X and y into a data set; y is None if the inputs bring their own labels."""
     if labels is None:
@@ -202,6 +217,9 @@ def prepare_data(
         column = labels.rename("y").reset_index(drop=True)
     else:
         column = pd.Series(label_array(labels, "y"), name="y")
+    if is_regression(column, task):
+        data = _prepare_values(inputs, column, text)
+        return data, GivenLabels(data.examples.labels, None)
     if is_table(inputs):
         data = frame_data_set(inputs, column, source="X and y", keep_unlabelled=True, text=text)
         assert data.table is not None
@@ -215,6 +233,15 @@ def prepare_data(
         examples = make_examples(features, numbers, class_names=names, source="X")
         data = DataSet("X", without_labels(examples, missing), table=table)
     return data, GivenLabels(data.examples.labels, _original_names(data.examples.class_names, column))
+
+
+def _prepare_values(inputs: Any, column: "pd.Series[Any]", text: TextFeatures) -> DataSet:
+    """A data set of inputs and numbers [n]."""
+    if is_table(inputs):
+        return value_data_set(inputs, column, source="X and y", keep_unlabelled=True, text=text)
+    features, table = encode_gaps(inputs, "X")
+    examples = make_values(features, column, name="y", source="X and y", keep_unlabelled=True)
+    return DataSet("X", examples, table=table, notes=(VALUES_NOTE.format("y"),))
 
 
 def _original_names(names: tuple[str, ...], labels: "pd.Series[Any]") -> npt.NDArray[Any]:

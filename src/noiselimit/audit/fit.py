@@ -19,6 +19,7 @@ from noiselimit.audit.label_model import LabelModel, fit_label_model
 from noiselimit.audit.noise_rate import Agreement, agreement
 from noiselimit.audit.plan import DEFAULT, AuditPlan
 from noiselimit.audit.quality import Labels, chunks
+from noiselimit.audit.regression import ValueFit, fit_values
 from noiselimit.data.examples import DataSet, is_labelled, take_examples
 from noiselimit.engine.backend import find_device
 from noiselimit.engine.preparation import split_examples
@@ -62,17 +63,21 @@ class AuditFit:
 
 def audit_data(
     data: DataSet, plan: AuditPlan = DEFAULT, rule: FlagRule = AUTOMATIC, **options: Any
-) -> tuple[Audit, AuditFit]:
+) -> tuple[Audit, AuditFit | ValueFit]:
     """Fit and audit a data set; `options` are those of `train`. Labels in the table are class numbers."""
     fitted = fit(data, plan, **options)
     return fitted.audit(GivenLabels(data.examples.labels, None), rule), fitted
 
 
-def fit(data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **options: Any) -> AuditFit:
+def fit(
+    data: DataSet, plan: AuditPlan = DEFAULT, *, device: str = "auto", **options: Any
+) -> AuditFit | ValueFit:
     """Train the plan's runs on the labelled examples, average those that count, and fit the label model.
 
     The test and validation parts of the data are ignored. `options` are those of `train`.
     """
+    if not data.examples.task.has_classes:
+        return fit_values(data, plan, device=device, **options)
     rows = np.flatnonzero(is_labelled(data.examples))
     all_labelled = len(rows) == len(data.examples)
     examples = (

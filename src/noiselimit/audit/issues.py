@@ -148,7 +148,7 @@ def audit_labels(
     quality = measure(model, given.labels)
     noise_rate = estimate_noise_rate(quality, model.anchors, known_from)
     withheld = warning is not None and rule == AUTOMATIC
-    flags = np.zeros(len(quality), bool) if withheld else _flag(quality, rule)
+    flags = np.zeros(len(quality), bool) if withheld else flag(quality, rule)
     table = _make_table(given, quality, flags, labelled)
     if len(rest):
         true_classes = model.true_classes(rest)
@@ -243,8 +243,8 @@ def _disagreement_note(given: GivenLabels, probabilities: Probabilities) -> str 
     )
 
 
-def _flag(quality: Quality, rule: FlagRule) -> Flags:
-    """Flags [n]."""
+def flag(quality: Quality, rule: FlagRule) -> Flags:
+    """Flags [n] of labels that the rule chooses."""
     if rule == AUTOMATIC:
         return np.asarray((quality.label_quality < 0.5) & quality.disagrees)
     if rule.min_quality is not None:

@@ -26,6 +26,8 @@ MIN_EPOCHS, USUAL_EPOCHS, MAX_EPOCHS = 8, 30, 60
 MIN_EPOCHS_OF_FILE = 2
 """The same for features that are read from a file, because they do not fit in memory: from 1.6 million
 examples on, more epochs would exceed MAX_STEPS. In the second epoch, every example is judged once."""
+VALUE_STEPS, MAX_VALUE_EPOCHS = 3000, 200
+"""Training steps to aim at for regression, and most epochs."""
 
 
 def is_auto(value: object) -> bool:
@@ -45,6 +47,11 @@ def auto_epochs(examples: int, batch_size: int, least: int = MIN_EPOCHS) -> int:
     if steps * USUAL_EPOCHS < MIN_STEPS:
         return min(MIN_STEPS // steps, MAX_EPOCHS)
     return min(max(MAX_STEPS // steps, least), USUAL_EPOCHS)
+
+
+def value_epochs(examples: int, batch_size: int) -> int:
+    """The same for regression, which learns slower."""
+    return min(max(VALUE_STEPS // -(-examples // batch_size), USUAL_EPOCHS), MAX_VALUE_EPOCHS)
 
 
 Recipe = tuple[tuple[tuple[str, float], ...], float]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from noiselimit.data.arrays import (
     Inputs,
@@ -29,12 +30,14 @@ from noiselimit.data.arrays import (
     read_labels,
 )
 from noiselimit.data.tables import Table
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
 from noiselimit.features.cache import Embedding
-from noiselimit.tasks import CLASSIFICATION, Regression, Task
+from noiselimit.tasks import CLASSIFICATION, TASKS, Regression, Task
 from noiselimit.tasks.regression import read_values
 
 MISSING_LABEL = -1
+MANY_VALUES = 20
+"""From so many different numbers on, labels may be values instead of classes."""
 
 Flags = npt.NDArray[np.bool_]
 
@@ -274,6 +277,24 @@ def make_values(
         None if clean_labels is None else read(clean_labels, "clean label"),  # type: ignore[arg-type]
         None if weights is None else _checked_weights(weights, len(checked), source),
         task=task or Regression.of(given, source),
+    )
+
+
+def is_regression(labels: Any, task: str) -> bool:
+    """Whether labels of this task are numbers; `auto` recognises many different ones, most not whole."""
+    if task not in ("auto", *TASKS):
+        raise unknown("task", task, ("auto", *TASKS))
+    if task != "auto":
+        return task == Regression.name
+    found = pd.Series(np.asarray(labels)) if not isinstance(labels, pd.Series) else labels
+    if pd.api.types.is_object_dtype(found.dtype):
+        found = found.infer_objects()
+    if not pd.api.types.is_numeric_dtype(found.dtype) or pd.api.types.is_bool_dtype(found.dtype):
+        return False
+    values = found.dropna().to_numpy(np.float64)
+    distinct = len(np.unique(values))
+    return distinct >= MANY_VALUES and (
+        2 * distinct > len(values) or bool((values != np.round(values)).any())
     )
 
 

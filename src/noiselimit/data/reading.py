@@ -63,6 +63,8 @@ class Reading:
     """Called with the number of texts that are embedded, and that of all."""
     keep_unlabelled: bool = False
     """Keep rows without a label, with the label −1, instead of raising; for audits."""
+    task: str = "classification"
+    """What the labels are: also regression, or auto, to recognise it from the labels of a table."""
     ignore: tuple[str, ...] = option(
         (),
         "Columns to leave out, such as identifiers; see noiselimit docs data.",

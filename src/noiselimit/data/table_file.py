@@ -19,7 +19,15 @@ import pyarrow.parquet
 from noiselimit.data.arrays import Labels, LazyInputs, first
 from noiselimit.data.cells import MISSING, as_texts, kind_of, to_float32
 from noiselimit.data.columns import Categorical, Numeric, Text
-from noiselimit.data.examples import DataSet, fill_labels, make_examples, take_examples, without_labels
+from noiselimit.data.examples import (
+    DataSet,
+    fill_labels,
+    is_regression,
+    make_examples,
+    make_values,
+    take_examples,
+    without_labels,
+)
 from noiselimit.data.fitting import fit_table
 from noiselimit.data.image_folder import ENDINGS, read_pictures
 from noiselimit.data.leakage import by_option, column_notes
@@ -32,6 +40,9 @@ from noiselimit.features.texts import TextFeatures
 FIRST_CELLS, MOST_NAMED = 100, 5  # cells that tell whether a column holds paths; missing pictures named
 MANY = 20  # from so many rows on, more classes than half the rows are taken for a mistake
 ABSENT = ("na", "n/a", "#n/a", "<na>", "nan", "null", "none")  # how programs write that a cell is empty
+VALUES_NOTE = (
+    "The labels '{}' are taken for numbers (regression); if they are classes, give the task classification."
+)
 HOUR = 3.6e9  # in microseconds
 HEADER_BYTES = 2**16  # where the separator is looked for
 QUOTED = re.compile(rb'"[^"]*"')
@@ -90,6 +101,35 @@ def frame_data_set(
         return DataSet(name, examples, notes=notes)
     examples = replace(examples, kept=table.kept(inputs))
     return DataSet(name, examples, table=table, notes=(*table.notes, *notes))
+
+
+def value_data_set(
+    inputs: pd.DataFrame,
+    labels: Any,
+    *,
+    name: str = "table",
+    source: str = "the table",
+    clean_labels: Any = None,
+    weights: Any = None,
+    keep_unlabelled: bool = False,
+    text: TextFeatures = TextFeatures(),  # noqa: B008 - frozen
+) -> DataSet:
+    """Like `frame_data_set`, for regression: labels are numbers."""
+    given = _as_column(labels, "label", inputs, source)
+    clean = None if clean_labels is None else _as_column(clean_labels, "clean label", inputs, source)
+    weight = None if weights is None else to_float32(_as_column(weights, "weight", inputs, source), source)
+    table = fit_table(inputs, source, text)
+    examples = make_values(
+        table.encode(inputs, source),
+        given,
+        clean_labels=clean,
+        weights=weight,
+        name=str(given.name),
+        source=f"{source}: column '{given.name}'",
+        keep_unlabelled=keep_unlabelled,
+    )
+    notes = (*table.notes, VALUES_NOTE.format(given.name))
+    return DataSet(name, replace(examples, kept=table.kept(inputs)), table=table, notes=notes)
 
 
 def _as_column(values: Any, what: str, inputs: Any, source: str) -> "pd.Series[Any]":
@@ -189,6 +229,9 @@ def table_data_set(frame: pd.DataFrame, path: Path, reading: Reading) -> DataSet
         left_out.append(hint)
     reading.require_only(TABLES, str(path))
     features = TextFeatures(reading.features, reading.text, reading.cache, reading.progress)
+    if is_regression(columns["label"], reading.task):
+        data = value_data_set(frame, columns["label"], text=features, **how)
+        return replace(data, notes=(*left_out, *data.notes))
     try:
         data = frame_data_set(frame, columns["label"], text=features, **how)
     except InputError as error:
