@@ -122,8 +122,8 @@ def _check_records(records: list[Record], saved: SavedAudit, source: str) -> lis
             if label not in known:
                 label = label.removesuffix(".0")  # a table of numbers, some of which are missing
             action = action or ("keep" if label == given else "relabel")
-            if action == "relabel" and label not in known:
-                raise unknown("class", label, known)
+            if action == "relabel":
+                saved.require_label(label)
             found.pop((row, reviewer), None)
             made = Decision(row, action, label if action == "relabel" else None, given, note)
         except InputError as error:

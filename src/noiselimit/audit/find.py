@@ -97,9 +97,9 @@ def find_label_issues(
         predicted label; `models_against`, the number of models that prefer another class; `rank_in_class`, 1
         for the worst label of its class; `row`. Its `attrs` hold the estimated number of wrong labels, its
         share and interval; they are None, with a `Notice` and no flags by default, if the model learned too
-        little. Examples without a label get a prediction only. For regression, there are `low` and `high`, the
-        interval of the suggested value, and `rank` instead of `rank_in_class`; `gap` is in units of the
-        labels' spread.
+        little. Examples without a label get a prediction only. For regression, `low` and `high` are the
+        interval of the suggested value, and `rank` is 1 for the worst label; `gap` is in units of the labels'
+        spread.
     """
     trains = fast or plan is not None or seed is not None
     rule = FlagRule(expect_noise, budget, min_quality, precision, recall)

@@ -85,8 +85,11 @@ def _check_decisions(saved: SavedAudit, decisions: pd.DataFrame) -> None:
         if not 0 <= row < len(saved.table):
             count = f"the audit has {len(saved.table):,} rows, from 0"
             raise InputError(f"row {row}: {count}; correct the decision.")
-        if action == "relabel" and label not in saved.class_names:
-            raise InputError(f"row {row}: {unknown('class', label, saved.class_names)}")
+        if action == "relabel":
+            try:
+                saved.require_label(label)
+            except InputError as error:
+                raise InputError(f"row {row}: {error}") from None
 
 
 def write_copy(
@@ -174,6 +177,8 @@ class Fixes:
     class_names: tuple[str, ...]
     names: Sequence[str] | None
     """[n]: paths of pictures."""
+    has_classes: bool = True
+    """False for regression: the class names are values."""
 
     @classmethod
     def of(cls, saved: SavedAudit, changes: pd.DataFrame) -> "Fixes":
@@ -181,12 +186,26 @@ class Fixes:
         given, kept = saved.given, np.ones(len(saved.table), bool)
         wanted, drops = given.copy(), changes["action"] == "drop"
         kept[changes["row"][drops].to_numpy(np.int64)] = False
-        number = {name: code for code, name in enumerate(saved.class_names)}
+        names = [*saved.class_names]
+        if not saved.task.has_classes:  # a reviewer may write any number
+            names = list(dict.fromkeys([*names, *changes["label"][~drops]]))
+        number = {name: code for code, name in enumerate(names)}
         wanted[changes["row"][~drops].to_numpy(np.int64)] = [
             number[name] for name in changes["label"][~drops]
         ]
-        names = saved.table["path"].tolist() if "path" in saved.table else None
-        return cls(kept, wanted != given, given, wanted, saved.class_names, names)
+        paths = saved.table["path"].tolist() if "path" in saved.table else None
+        return cls(kept, wanted != given, given, wanted, tuple(names), paths, saved.task.has_classes)
+
+    def relabel(self, labels: npt.NDArray[Any], source: Path) -> npt.NDArray[Any]:
+        """The labels [n] with the new ones in their place, in the type of the column."""
+        if self.has_classes:
+            return np.asarray(labels[self.label_rows(labels, source)])
+        if len(labels) != len(self.given):
+            raise InputError(f"{source}: this is not the file that was audited; audit it again.")
+        names = np.array(self.class_names, object)[self.wanted[self.changed]]
+        fixed = labels.copy()
+        fixed[self.changed] = names if labels.dtype.kind in "OU" else names.astype(np.float64)
+        return fixed
 
     @property
     def counts(self) -> dict[str, int]:
@@ -248,7 +267,7 @@ def _write_csv(source: Path, temporary: Path, fixes: Fixes, label: str, target: 
         cells = cells.iloc[rows].reset_index(drop=True)
         cells[column] = fixes.paths_from(target.parent, source)
     place = header.iloc[0].tolist().index(label)
-    cells[place] = cells[place].to_numpy()[fixes.label_rows(cells[place], source)]
+    cells[place] = fixes.relabel(cells[place].to_numpy(object), source)
     fixed = pd.concat([header, cells[fixes.kept]])
     fixed.to_csv(temporary, sep=mark, index=False, header=False, lineterminator="\n")
 
@@ -263,8 +282,12 @@ def _write_parquet(source: Path, temporary: Path, fixes: Fixes, label: str, targ
         table = table.set_column(place, table.schema.field(place), paths)
     place = table.schema.get_field_index(label)
     column = table.column(place).unify_dictionaries()
-    rows = fixes.label_rows(column.to_pandas(), source)
-    table = table.set_column(place, table.schema.field(place), column.take(pyarrow.array(rows)))
+    if fixes.has_classes:
+        column = column.take(pyarrow.array(fixes.label_rows(column.to_pandas(), source)))
+    else:
+        column = pyarrow.array(fixes.relabel(column.to_pandas().to_numpy(), source), from_pandas=True)
+        column = column.cast(table.schema.field(place).type, safe=False)
+    table = table.set_column(place, table.schema.field(place), column)
     pyarrow.parquet.write_table(table.filter(pyarrow.array(fixes.kept)), temporary)
 
 
@@ -276,7 +299,7 @@ def _write_npz(source: Path, temporary: Path, fixes: Fixes, label: str, target: 
     with np.load(source, allow_pickle=False) as file:
         arrays: dict[str, npt.NDArray[Any]] = {name: file[name] for name in file.files}
     labels = next(name for name in LABELS if name in arrays)
-    arrays[labels] = arrays[labels][fixes.label_rows(arrays[labels], source)]
+    arrays[labels] = fixes.relabel(arrays[labels], source)
     for name, array in arrays.items():
         if name not in NOT_PER_EXAMPLE and array.ndim and len(array) == len(fixes.kept):
             arrays[name] = array[fixes.kept]

@@ -33,10 +33,12 @@ from noiselimit.files import (
     restore_folder,
     sync,
 )
+from noiselimit.tasks import CLASSIFICATION, Task, task_from_json
 
 if TYPE_CHECKING:  # opening a folder needs no torch
     from noiselimit.audit.fit import AuditFit
     from noiselimit.audit.issues import Audit
+    from noiselimit.audit.regression import ValueFit
 
 PARQUET, CSV, PRED_PROBS, REPORT = "label_issues.parquet", "label_issues.csv", "pred_probs.npy", "report.html"
 AUDIT = "audit.json"
@@ -82,14 +84,15 @@ def open_audit(folder: str | Path, data: str | Path | None = None) -> SavedAudit
             raise ValueError("the digest of the features is not hexadecimal")
         summary = dict(content["summary"])
         shards = tuple((str(name), int(rows)) for name, rows in content.get("shards", ()))
-    table, probabilities = _read_tables(folder, names)
+        task = task_from_json(content.get("task", CLASSIFICATION.to_json()))
+    table, probabilities = _read_tables(folder, names, task)
     moved = None if data is None else Path(data)
     place = folder.resolve()
-    return SavedAudit(place, table, probabilities, names, summary, origin, embedding, moved, shards)
+    return SavedAudit(place, table, probabilities, names, summary, origin, embedding, moved, shards, task)
 
 
-def _read_tables(folder: Path, names: Sequence[str]) -> tuple[pd.DataFrame, Probabilities]:
-    """The table of issues and the probabilities [n, C], which must belong together."""
+def _read_tables(folder: Path, names: Sequence[str], task: Task) -> tuple[pd.DataFrame, Probabilities | None]:
+    """The table of issues and the probabilities [n, C], which must belong together; None for regression."""
     with readable(folder / PARQUET, DAMAGED):
         table = _read_parts(folder / PARQUET)
         for column in LABELS:
@@ -99,6 +102,10 @@ def _read_tables(folder: Path, names: Sequence[str]) -> tuple[pd.DataFrame, Prob
         kinds = "".join(table[name].dtype.kind for name in columns)
         if not np.array_equal(table["row"], np.arange(len(table))) or kinds not in ("bfi", "bff"):
             raise ValueError("its rows are not those of an audit")
+    if not task.has_classes:
+        with readable(folder / PARQUET, DAMAGED):
+            [float(name) for name in names]
+        return table, None
     with readable(folder / PRED_PROBS, DAMAGED):
         probabilities = np.load(folder / PRED_PROBS, mmap_mode="r", allow_pickle=False)
         if probabilities.shape != (len(table), len(names)):
@@ -118,21 +125,31 @@ def _read_parts(path: Path) -> pd.DataFrame:
 
 
 def save_audit(
-    folder: Path, audit: "Audit", fit: "AuditFit", data: DataSet, origin: Origin, *, overwrite: bool
+    folder: Path,
+    audit: "Audit",
+    fit: "AuditFit | ValueFit",
+    data: DataSet,
+    origin: Origin,
+    *,
+    overwrite: bool,
 ) -> dict[str, Any]:
     """Write tables, probabilities, the runs that count and the HTML page into one folder.
 
     The folder appears once it is complete, and replaces an older audit. Returns the summary, and the paths of
     the files.
     """
+    from noiselimit.audit.regression import name_values
     from noiselimit.audit.report import make_audit_report, make_summary
     from noiselimit.report.html import write_report
     from noiselimit.runs.folder import AVERAGED, RUNS
 
+    probabilities = fit.pred_probs
+    if probabilities is None:
+        audit, data = name_values(audit, data)
     report, summary = make_audit_report(audit, data, fit.runs, fit.counted), make_summary(audit, fit, data)
     check_audit_folder(folder, overwrite=overwrite)
     with atomic_folder(folder.resolve(), replace=overwrite) as temporary:
-        write_audit_files(temporary, audit, fit.pred_probs, data)
+        write_audit_files(temporary, audit, probabilities, data)
         (temporary / AUDIT).write_text(json_text(_describe(data, origin, summary)), "utf-8")
         for run, counts in zip(fit.runs, fit.counted, strict=True):
             if counts and run.path is not None:  # without the probabilities that the audit has averaged
@@ -152,12 +169,13 @@ def _describe(data: DataSet, origin: Origin, summary: dict[str, Any]) -> dict[st
         "data": origin.to_json(),
         "embedding": None if data.pictures is None or data.embedding is None else asdict(data.embedding),
         "class_names": list(data.examples.class_names),
+        **({} if data.examples.task.has_classes else {"task": data.examples.task.to_json()}),
         "summary": summary,
         **({"shards": data.shards} if data.shards else {}),
     }
 
 
-def write_audit_files(folder: Path, audit: "Audit", pred_probs: Probabilities, data: DataSet) -> None:
+def write_audit_files(folder: Path, audit: "Audit", pred_probs: Probabilities | None, data: DataSet) -> None:
     """Write label_issues.parquet, label_issues.csv and pred_probs.npy [n, C] into an existing folder.
 
     For data of many files, label_issues.parquet is a folder with a part for each, and there is no CSV file.
@@ -180,7 +198,8 @@ def write_audit_files(folder: Path, audit: "Audit", pred_probs: Probabilities, d
         frame.to_parquet(path, index=False)
         sync(path)
         start += rows
-    _write_probabilities(folder / PRED_PROBS, pred_probs)
+    if pred_probs is not None:
+        _write_probabilities(folder / PRED_PROBS, pred_probs)
 
 
 def _as_written(table: pd.DataFrame, examples: Examples) -> pd.DataFrame:

@@ -48,6 +48,7 @@ class ValueFit:
     known_from: int
     warning: str | None = None
     note: str | None = None
+    pred_probs: None = None
 
     def audit(self, given: GivenLabels, rule: FlagRule = AUTOMATIC) -> Audit:
         """Audit the labels [n] that the model was fitted to."""

@@ -19,6 +19,7 @@ from noiselimit.audit.issues import (
 )
 from noiselimit.audit.neighbours import NEIGHBOURS, comparable_features, explain, nearest, squared_norms
 from noiselimit.audit.quality import Labels
+from noiselimit.audit.regression import ValueFit
 from noiselimit.data.arrays import LazyInputs
 from noiselimit.data.columns import Categorical, Date, Numeric, Text
 from noiselimit.data.examples import DataSet
@@ -38,18 +39,21 @@ WORST_SHOWN = 24
 """Labels that the page shows if none is flagged."""
 CONFUSIONS_LISTED, CONFUSIONS_BESIDE_MATRIX = 20, 8
 WORST = 12
+WORST_COLUMNS = ("error_probability", "label_quality", "suggested_probability", "is_label_issue")
 NOTABLE_CONFUSIONS, MIN_CONFUSED = 6, 2.5
 FACTS_LEFT_OUT = frozenset({"Data set", "Noise", "Choice", "Entropy of the noise"})
 """Facts about runs that compete; the runs of an audit are averaged."""
 
 
-def make_summary(audit: Audit, fit: AuditFit, data: DataSet) -> dict[str, Any]:
+def make_summary(audit: Audit, fit: AuditFit | ValueFit, data: DataSet) -> dict[str, Any]:
     """What `noiselimit audit --json` prints, except the paths: JSON values without NaN."""
     truth, estimate = compare_with_clean_labels(audit, data), audit.table.attrs
+    task = data.examples.task
     return {
+        **({} if task.has_classes else {"task": task.name}),
         "data": data.name,
         "audited_labels": audit.noise_rate.examples,
-        "classes": data.examples.classes,
+        "classes": data.examples.classes if task.has_classes else None,
         "inputs": describe_inputs(data),
         "columns": None
         if data.table is None
@@ -125,20 +129,18 @@ def _worst(audit: Audit, data: DataSet) -> list[dict[str, Any]]:
     """The labels of lowest quality, worst first, flagged or not."""
     rows = audit.table.nsmallest(WORST, "label_quality")
     names, classes = data.examples.names, data.examples.class_names
-    worst = rows[["row"]].copy()
+    worst = rows[["row", *(name for name in ("low", "high") if name in rows)]].copy()
     if names is not None:
         worst["path"] = [names[row] for row in rows["row"]]
     worst["given_label"] = to_class_names(rows["given_label"], classes)
     worst["suggested_label"] = to_class_names(rows["predicted_label"], classes)
-    worst = worst.join(
-        rows[["error_probability", "label_quality", "suggested_probability", "is_label_issue"]]
-    )
+    worst = worst.join(rows[[name for name in WORST_COLUMNS if name in rows]])
     return [{str(name): value for name, value in row.items()} for row in worst.to_dict("records")]
 
 
 def _notable_confusions(audit: Audit, class_names: Sequence[str]) -> list[dict[str, Any]]:
     """Confusions more frequent than chance would make them under uniform noise."""
-    if audit.warning is not None:
+    if audit.warning is not None or len(audit.noise_rate.joint) < len(class_names):
         return []
     classes = len(class_names)
     usual = audit.noise_rate.wrong / (classes * (classes - 1))
@@ -157,7 +159,9 @@ def make_audit_report(
     class_names = data.examples.class_names
     flagged = audit.table["is_label_issue"].to_numpy(dtype=bool)
     errors = audit.table["error_probability"].to_numpy(dtype=np.float64)
-    reliable, drawable = audit.warning is None, len(class_names) <= MAX_CLASSES
+    # The values of regression are no classes to confuse.
+    drawable = len(class_names) <= MAX_CLASSES and data.examples.task.has_classes
+    reliable = audit.warning is None
     listed = CONFUSIONS_BESIDE_MATRIX if drawable else CONFUSIONS_LISTED
     lines = run_lines(runs, counted)
     return AuditReport(
@@ -215,6 +219,14 @@ def _suspects(audit: Audit, data: DataSet) -> dict[str, Any]:
     if frame.empty:
         worst = np.argsort(-np.nan_to_num(error, nan=-1.0), kind="stable")[:WORST_SHOWN]
         frame = pd.DataFrame({"row": worst[given[worst] >= 0], "pair": None})
+    if not data.examples.task.has_classes:
+        cards = _make_cards(frame.assign(pair=None).head(MOST_CARDS), error, audit, data)
+        ends = audit.table[["low", "high"]].to_numpy(np.float64)[[card.index for card in cards]]
+        cards = [
+            replace(card, suggested=f"{card.suggested} ({low:.6g} to {high:.6g})")
+            for card, (low, high) in zip(cards, ends, strict=True)
+        ]
+        return {"flags": len(flagged), "suspects": cards}
     flags, sizes = (np.bincount(given[rows], minlength=len(names)) for rows in (flagged, given >= 0))
     order = [int(label) for label in np.argsort(-flags, kind="stable") if flags[label]]
     return {
@@ -314,7 +326,7 @@ def _facts(audit: Audit, data: DataSet, runs: Sequence[Run], lines: Sequence[Run
     facts = {
         "Data set": data.name,
         "Labels audited": f"{audit.noise_rate.examples:,}{missing}",
-        "Classes": f"{data.examples.classes:,}",
+        "Classes": f"{data.examples.classes:,}" if data.examples.task.has_classes else "none (regression)",
         "Inputs": describe_inputs(data),
         "Labels flagged": f"{audit.flagged:,}{threshold}",
         "Remarks": " ".join(data.notes),

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +22,10 @@ from noiselimit.data.catalogue import DATA_SETS, VARIABLE, load_data
 from noiselimit.data.examples import DataSet
 from noiselimit.data.reading import CACHE, Reading
 from noiselimit.data.shards import find_shards, is_pattern
-from noiselimit.errors import InputError
+from noiselimit.errors import InputError, unknown
 from noiselimit.features.cache import Embedding, FeatureCache, Features
 from noiselimit.features.texts import BUILT_IN, TF_IDF
+from noiselimit.tasks import CLASSIFICATION, Task
 
 MADE = COLUMNS[1:-1]
 """Columns of a decision that files hold, besides the row."""
@@ -71,7 +74,7 @@ class Origin:
     def from_json(value: dict[str, Any]) -> "Origin":
         """The inverse of `to_json`; ValueError for other values."""
         for each in (each for each in fields(Reading) if each.name not in NOT_STORED):
-            found = value["reading"][each.name]
+            found = value["reading"].get(each.name, each.default)
             if not (found is None and each.default is None) and type(found) is not KINDS[each.type]:
                 raise ValueError(f"{each.name} is {found!r}")
             if isinstance(found, list) and not all(type(name) is str for name in found):
@@ -89,9 +92,10 @@ class SavedAudit:
     folder: Path
     table: pd.DataFrame
     """The table of label issues, one row per example in data order; labels are categories."""
-    probabilities: Probabilities
-    """[n, C], mapped from the file."""
+    probabilities: Probabilities | None
+    """[n, C], mapped from the file; None for regression."""
     class_names: tuple[str, ...]
+    """For regression, all given and suggested values."""
     summary: dict[str, Any]
     """What `noiselimit audit --json` printed, without the paths."""
     origin: Origin
@@ -101,6 +105,28 @@ class SavedAudit:
     """Where the user says that the data are now."""
     shards: tuple[tuple[str, int], ...] = ()
     """See `DataSet`."""
+    task: Task = CLASSIFICATION
+
+    def probable_classes(self, row: int, most: int) -> list[tuple[int, float]]:
+        """The most probable classes of a row with their probabilities, or the suggested and given value."""
+        if self.probabilities is not None:
+            found = np.asarray(self.probabilities[row])
+            return [(int(c), float(found[c])) for c in np.argsort(-found, kind="stable")[:most]]
+        wrong = float(np.nan_to_num(self.table["error_probability"].iloc[row], nan=1.0))
+        suggested, given = int(self.table["predicted_label"].cat.codes.iloc[row]), int(self.given[row])
+        both = [(suggested, wrong), *([(given, 1 - wrong)] if given not in (suggested, -1) else [])]
+        return sorted(both, key=lambda each: -each[1])
+
+    def require_label(self, label: str) -> None:
+        """Raise InputError unless a row can get this label: a class, or any number for regression."""
+        if self.task.has_classes:
+            if label not in self.class_names:
+                raise unknown("class", label, self.class_names)
+            return
+        with suppress(ValueError):
+            if math.isfinite(float(label)):
+                return
+        raise InputError(f"the label is {label!r}; give a number.")
 
     @cached_property
     def given(self) -> Labels:
@@ -243,6 +269,13 @@ class SavedAudit:
         there = where if where is not None and Path(where).is_dir() else None
         data = load_data(self.place or self.origin.source, there, reading=reading)
         examples, given = data.examples, self.given
+        if not self.task.has_classes:
+            values = np.array([*map(float, self.class_names), np.nan])[given]
+            if self.origin.noise is None and not np.array_equal(examples.labels, values, equal_nan=True):
+                raise InputError(
+                    f"{self.origin.source}: these are not the data of {self.folder}; run the audit again."
+                )
+            examples = replace(examples, labels=given, class_names=self.class_names)
         same = examples.class_names == self.class_names and len(examples) == len(given)
         if self.origin.noise is not None and same:
             clean = examples.labels if examples.clean_labels is None else examples.clean_labels

@@ -47,6 +47,12 @@ class Task:
     out: Path | None = option(
         None, "Folder to write.", metavar="FOLDER", shown="audit- and the name of the data"
     )
+    task: str | None = option(
+        None,
+        "What the labels are: classification, or regression for numbers.",
+        metavar="NAME",
+        shown="recognised from the labels of a table",
+    )
     many_classes: bool = option(False, "Accept fewer than ten examples per class.")
     fast: bool = option(False, "Train one run for fewer epochs: takes half the time, slightly less accurate.")
     expect_noise: float | None = option(None, "Flag the worst labels: this share of all.", metavar="SHARE")
@@ -103,7 +109,9 @@ def audit(
     how = dict(vars(compute))
     del how["threads_per_block"]
     with unfinished_folder(folder, overwrite=task.overwrite) as unfinished:
-        reading = replace(reading, keep_unlabelled=True, cache=folder.resolve().parent / CACHE)
+        reading = replace(
+            reading, keep_unlabelled=True, task=task.task or "auto", cache=folder.resolve().parent / CACHE
+        )
         examined, origin = _load(data, task, reading, source, settings, compute, quiet)
         with training_progress(quiet) as progress:
             found, fitted = audit_data(examined, settings, rule, out=unfinished, progress=progress, **how)
@@ -289,7 +297,8 @@ def _print_result(
         print(f"Corrected copy: {cleaned['file']} ({cleaned['rows']:,} rows, {cleaned[done]:,} {done})")
     csv, parts = answer["label_issues_csv"], f"{answer['label_issues']} (a part for each file of the data)"
     tables = parts if csv is None else f"{csv} and .parquet"
-    print(f"All labels: {tables}; probabilities: {answer['pred_probs']}")
+    probabilities = f"; probabilities: {answer['pred_probs']}" if answer["pred_probs"] else ""
+    print(f"All labels: {tables}{probabilities}")
     print(f"Report: {answer['report']}")
     print(f"Decide about the labels: noiselimit review {quote(str(Path(answer['report']).parent))} --open")
 
@@ -308,7 +317,8 @@ def _print_answer(answer: Mapping[str, Any], sentences: Sequence[str]) -> None:
         (
             short(str(each.get("path", each["row"]))),
             short(each["given_label"]),
-            short(each["suggested_label"]),
+            short(each["suggested_label"])
+            + (f" ({each['low']:.6g} to {each['high']:.6g})" if "low" in each else ""),
             likelihood(each["error_probability"]),
             "flagged" if mixed and each["is_label_issue"] else "",
         )

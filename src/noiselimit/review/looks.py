@@ -62,6 +62,7 @@ class Looks:
         self.thumbnail = lru_cache(THUMBNAILS_KEPT)(lambda row: self._picture(row, THUMBNAIL))
         self.large = lru_cache(16)(lambda row: self._picture(row, LARGE))
         self._usual = lru_cache(None)(self._find_usual)
+        self._mean = lru_cache(None)(self._find_mean)
 
     @cached_property
     def kind(self) -> Kind:
@@ -182,21 +183,26 @@ class Looks:
         return usual
 
     @cached_property
-    def _moments(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """(mean of each feature in each class [C, d], standard deviation [d])."""
+    def _spread(self) -> npt.NDArray[np.float64]:
+        """Standard deviation [d] of each feature."""
         inputs: Any = self._data.examples.inputs
-        classes = [self._members(number)[:SAMPLE] for number in range(self._data.examples.classes)]
-        means = [inputs[rows].mean(0, dtype=np.float64) if len(rows) else np.nan for rows in classes]
         step = -(-len(inputs) // SPREAD_EXAMPLES)
         spread = inputs[::step].std(0, dtype=np.float64)
-        stacked = np.stack(np.broadcast_arrays(*means, spread)[:-1])
-        return stacked, np.where(spread > 0, spread, np.inf)
+        return np.where(spread > 0, spread, np.inf)
+
+    def _find_mean(self, number: int) -> npt.NDArray[np.float64] | float:
+        """Mean [d] of each feature in a class."""
+        inputs: Any = self._data.examples.inputs
+        rows = self._members(number)[:SAMPLE]
+        return np.asarray(inputs[rows].mean(0, dtype=np.float64)) if len(rows) else np.nan
 
     def _evidence(self, row: int, given: int, other: int) -> npt.NDArray[np.float64]:
         """How much each column favours the other class over the given one, as logarithm of likelihoods."""
-        means, spread = self._moments
+        spread = self._spread
         value = np.asarray(self._data.examples.inputs[row], np.float64)
-        ratio = (((value - means[given]) / spread) ** 2 - ((value - means[other]) / spread) ** 2) / 2
+        ratio = (
+            ((value - self._mean(given)) / spread) ** 2 - ((value - self._mean(other)) / spread) ** 2
+        ) / 2
         sums: npt.NDArray[np.float64] = np.array([ratio[place].sum() for _, place in self._places])
         return np.asarray(np.nan_to_num(sums), np.float64)
 

@@ -128,6 +128,8 @@ def audit_again(saved: SavedAudit, progress: Callable[[Any], None] | None = None
     """Train on the labels as decided so far; return the columns of REAUDIT, and write the file."""
     from noiselimit.audit.fit import audit_data
 
+    if not saved.task.has_classes:
+        raise InputError("Another audit with decisions is for classes only: write a copy and audit that.")
     data = with_decisions(saved.load(), saved.decisions(), saved.class_names)
     if saved.embedding is not None:
         data = replace(data, examples=replace(data.examples, inputs=saved.features()))

@@ -20,6 +20,8 @@ from noiselimit.review.reaudit import Reaudit, read_reaudit
 
 CLASS_EXAMPLES = 6
 PROBABLE_CLASSES = 5
+VALUES_ALIKE = 50
+"""Rows with similar values that stand for the examples of a class."""
 PAIRS_LISTED = 500
 MOST_ROWS = 500
 """Rows described, or decided, in one request."""
@@ -76,6 +78,10 @@ class Session:
     def _find_members(self, number: int) -> Integers:
         """Rows that clearly belong to a class, the clearest first."""
         queue = self.queue
+        if not self.saved.task.has_classes:  # values are in order
+            rows = np.flatnonzero((queue.given >= 0) & ~queue.is_flagged)
+            nearest = np.argsort(np.abs(queue.given[rows] - number), kind="stable")[:VALUES_ALIKE]
+            return rows[nearest]
         rows = np.flatnonzero((queue.given == number) & ~queue.is_flagged)
         if not len(rows):
             rows = np.flatnonzero(queue.given == number)
@@ -121,7 +127,7 @@ class Session:
             "classes": [legal(name) for name in self.class_names],
             "rows": int((queue.given >= 0).sum()),
             "flagged": len(queue.flagged),
-            "pairs": queue.pairs(PAIRS_LISTED),
+            "pairs": queue.pairs(PAIRS_LISTED) if self.saved.task.has_classes else [],
             "last": self._last,
         }
 
@@ -186,17 +192,15 @@ class Session:
     def detail(self, row: int) -> dict[str, Any]:
         """Everything about one row, except what is alike."""
         brief = self.brief([row])[row]
-        probable = np.argsort(-np.asarray(self.saved.probabilities[row]), kind="stable")[
-            : PROBABLE_CLASSES + 1
-        ]
-        others = [int(number) for number in probable if number != brief["given"]]
+        probable = self.saved.probable_classes(row, PROBABLE_CLASSES + 1)
+        others = [number for number, _ in probable if number != brief["given"]] or [brief["given"]]
         other = brief["suggested"] if brief["suggested"] != brief["given"] else others[0]
         return {
             "row": row,
             **brief,
             "probable": [
-                {"label": int(number), "probability": round(float(self.saved.probabilities[row, number]), 4)}
-                for number in probable[:PROBABLE_CLASSES]
+                {"label": number, "probability": round(probability, 4)}
+                for number, probability in probable[:PROBABLE_CLASSES]
             ],
             "other": other,
             "texts": self.looks.texts(row),
