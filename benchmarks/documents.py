@@ -16,7 +16,7 @@ import pandas as pd
 import typer
 from scipy.stats import kendalltau
 
-from benchmarks import suite
+from benchmarks import regression, suite
 from benchmarks.results import RESULTS, ROOT, detection_table, read_results
 from noiselimit.files import make_folder
 from noiselimit.report.charts import Line, line_chart
@@ -342,6 +342,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "detection-scale": scale_table,
     "detection-images": images_table,
     "detection-probabilities": probabilities_table,
+    "regression-error": regression.error_table,
+    "regression-detection": regression.detection_table,
     "review-times": review_times_table,
     "review-coverage": review_coverage_table,
 }

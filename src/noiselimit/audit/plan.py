@@ -26,7 +26,7 @@ MIN_EPOCHS, USUAL_EPOCHS, MAX_EPOCHS = 8, 30, 60
 MIN_EPOCHS_OF_FILE = 2
 """The same for features that are read from a file, because they do not fit in memory: from 1.6 million
 examples on, more epochs would exceed MAX_STEPS. In the second epoch, every example is judged once."""
-VALUE_STEPS, MAX_VALUE_EPOCHS = 3000, 200
+VALUE_STEPS, MAX_VALUE_EPOCHS = 2000, 150
 """Training steps to aim at for regression, and most epochs."""
 
 
