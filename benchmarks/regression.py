@@ -194,7 +194,7 @@ def detection_table() -> str:
     rows = _read("detection")
     if not rows:
         return ""
-    titles = [title for title, value in rows[0].items() if isinstance(value, dict)]
+    titles = [title for title, value in rows[-1].items() if isinstance(value, dict)]
     lines = ["| data | " + " | ".join(titles) + " |", "|---|" + "---:|" * len(titles)]
     for row in rows:
         best = max(row[title]["auprc"] for title in titles)

@@ -32,6 +32,8 @@ FEWEST = 50
 """Labels that an audit needs."""
 LEARNED, ERRORS = 0.1, 3.0
 """Rank correlation of predictions and labels that an audit needs, itself and in standard errors."""
+TRUSTED = 0.2
+"""Probability of being right from which judges learn from a label the second time."""
 DIGITS = 100
 """A suggested value is rounded to this part of the labels' spread."""
 
@@ -149,7 +151,7 @@ def _fit_model(
 ) -> tuple[ValueModel, tuple[str, ...]]:
     """The model of networks and other judges, and their names.
 
-    The judges learn twice: from all labels, and without those that then are more likely wrong than right.
+    The judges learn twice: from all labels, and without those that then are surely wrong.
     """
     given, seed = data.examples.inputs, plan.seeds[0]
     if isinstance(given, LazyInputs) or given.ndim > 2:
@@ -158,8 +160,8 @@ def _fit_model(
     for _ in range(1 if plan.fast else 2):
         others = judge_values(inputs, trusted, seed, threads=threads, fast=plan.fast)
         model = fit_value_model([networks, *others.values()], labels, inputs, seed)
-        if np.count_nonzero(model.right > 0.5) >= FEWEST:
-            trusted = np.where(model.right > 0.5, labels, np.nan)
+        if np.count_nonzero(model.right > TRUSTED) >= FEWEST:
+            trusted = np.where(model.right > TRUSTED, labels, np.nan)
     return model, ("networks", *others)
 
 

@@ -27,8 +27,8 @@ NARROWEST = 0.1
 """The spread of any example, as a share of the median one."""
 BINS, WIDE = 512, 0.1
 """Of the density of all labels, and the share of a uniform part in it."""
-PRIOR_RIGHT, PRIOR_WRONG = 10.0, 1.0
-"""Prior of the share of wrong labels, in labels."""
+PRIOR_RIGHT = 0.1
+"""So many right labels, for each label, does the prior of the share of wrong ones add."""
 COVERAGE = 0.9
 """Probability with which an interval should hold the right value."""
 
@@ -144,7 +144,7 @@ def _fit_mixture(residual: Floats, local: Floats, wrong: Floats) -> tuple[float,
         share, scale, freedom = _parameters(parameters)
         right = student.logpdf(residual / (scale * local), freedom) - np.log(scale * local)
         total = np.logaddexp(np.log1p(-share) + right, np.log(share) + wrong).sum()
-        prior = PRIOR_RIGHT * np.log1p(-share) + PRIOR_WRONG * np.log(share)
+        prior = (1 + PRIOR_RIGHT * len(residual)) * np.log1p(-share) + np.log(share)
         return float(-total - prior)
 
     found = min(
