@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from noiselimit.errors import InputError
 from noiselimit.methods import Batch, Method
-from noiselimit.tasks import CLASSIFICATION, Regression, Task
+from noiselimit.tasks import CLASSIFICATION, MultiLabel, Regression, Task
 
 ROWS, EXAMPLES, CLASSES = 3, 7, 4
 PER_EXAMPLE = ("logits", "features", "labels", "predictor_logits", "draws", "weights")
@@ -42,7 +42,9 @@ def check_method(method: Method) -> None:
         _works_under_vmap,
         check_compiled,
     ):
-        for task in (CLASSIFICATION,) if method.needs_classes else (CLASSIFICATION, Regression()):
+        for task in (
+            (CLASSIFICATION,) if method.needs_classes else (CLASSIFICATION, Regression(), MultiLabel())
+        ):
             try:
                 check(method, task=task)
             except Exception as error:
@@ -68,13 +70,15 @@ def random_batch(
     def normal(*shape: int) -> Tensor:
         return torch.randn(rows, *shape, generator=generator, dtype=dtype)
 
-    classes = classes if task.has_classes else task.least_outputs
+    classes = task.least_outputs if isinstance(task, Regression) else classes
     return Batch(
         logits=(scale * normal(examples, classes)).requires_grad_(),
         features=normal(examples, 5).requires_grad_(),
         labels=torch.randint(classes, (rows, examples), generator=generator)
         if task.has_classes
-        else normal(examples),
+        else normal(examples)
+        if isinstance(task, Regression)
+        else (normal(examples, classes) > 0).float(),
         predictor_logits=(scale * normal(examples, classes)).requires_grad_()
         if method.needs_predictor
         else None,

@@ -7,10 +7,10 @@ import torch
 from noiselimit import InputError, grid, make_values, train
 from noiselimit.methods import METHODS
 from noiselimit.randomness import Stream, uniforms
-from noiselimit.tasks import CLASSIFICATION, TASKS, Regression, task_from_json
+from noiselimit.tasks import CLASSIFICATION, TASKS, MultiLabel, Regression, task_from_json
 from noiselimit.testing import gradients, random_batch
 
-INSTANCES = {"classification": CLASSIFICATION, "regression": Regression(3.0, 2.0)}
+INSTANCES = {"classification": CLASSIFICATION, "regression": Regression(3.0, 2.0), "multilabel": MultiLabel()}
 every_task = pytest.mark.parametrize("task", INSTANCES.values(), ids=INSTANCES)
 
 

@@ -32,7 +32,8 @@ from noiselimit.data.arrays import (
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError, unknown
 from noiselimit.features.cache import Embedding
-from noiselimit.tasks import CLASSIFICATION, TASKS, Regression, Task
+from noiselimit.tasks import CLASSIFICATION, TASKS, MultiLabel, Regression, Task
+from noiselimit.tasks.multilabel import read_sets
 from noiselimit.tasks.regression import read_values
 
 MISSING_LABEL = -1
@@ -83,7 +84,10 @@ class Examples:
     @property
     def wrong(self) -> Flags | None:
         """[n], true where the given label differs from the clean one; None if clean labels are unknown."""
-        return None if self.clean_labels is None else (self.labels != self.clean_labels) & is_labelled(self)
+        if self.clean_labels is None:
+            return None
+        differs = self.labels != self.clean_labels
+        return np.asarray(differs.any(1) if differs.ndim == 2 else differs) & is_labelled(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -278,6 +282,22 @@ def make_values(
         None if weights is None else _checked_weights(weights, len(checked), source),
         task=task or Regression.of(given, source),
     )
+
+
+def make_multilabel(
+    inputs: Any, labels: Any, *, class_names: Sequence[str] | None = None, source: str = "inputs"
+) -> Examples:
+    """Like `make_examples`, for any number of classes per example.
+
+    `labels` are a matrix [n, C] of 0 and 1, lists of names, or texts such as 'cat;dog'.
+    """
+    checked = inputs if isinstance(inputs, LazyInputs) else canonical_inputs(inputs, source)
+    found, names = read_sets(labels, source)
+    if len(found) != len(checked):
+        raise InputError(
+            f"{source}: there are {len(checked)} inputs but {len(found)} labels; give one set for each."
+        )
+    return Examples(checked, found, class_names=tuple(class_names or names), task=MultiLabel())  # type: ignore[arg-type]
 
 
 def is_regression(labels: Any, task: str) -> bool:

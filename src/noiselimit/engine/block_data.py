@@ -105,7 +105,7 @@ class Part:
     inputs: Tensor | PictureStream
     """[n, ...] as read, shared by all rows; or pictures that are streamed from files."""
     index: Tensor  # int64 [K, m]: which inputs each row uses
-    labels: Tensor  # int64 [K, m]; of other tasks than classification float32
+    labels: Tensor  # int64 [K, m]; of other tasks float32, of multi-label [K, m, C]
     weights: Tensor | None = None  # float32 [K, m]: weights in training, 1 on average; None: all 1
     targets: Tensor | None = None  # float32 [n, C], shared by all rows: what to learn instead of the labels
     wrong: Tensor | None = None  # bool [K, m]: which labels are wrong, if known; for metrics only
@@ -235,7 +235,9 @@ class BlockData:
 def _batch(part: Part, inputs: Tensor, positions: Tensor) -> InputBatch:
     return InputBatch(
         inputs,
-        part.labels.gather(1, positions),
+        part.labels.gather(1, positions)
+        if part.labels.dim() == 2
+        else part.labels.take_along_dim(positions[..., None], 1),
         None if part.weights is None else part.weights.gather(1, positions),
         None if part.targets is None else part.targets[part.index.gather(1, positions)],
         None if part.wrong is None else part.wrong.gather(1, positions),

@@ -275,8 +275,9 @@ def read_outputs(folder: Path) -> pd.DataFrame:
     """Read the per-example outputs of a run."""
     with _reading(folder / "outputs.parquet") as path:
         frame: pd.DataFrame = read_parquet(path).to_pandas(ignore_metadata=True)
-        values = frame["given_label"].dtype.kind == "f"
-        frame["clean_label"] = frame["clean_label"].astype("Float64" if values else "Int64")
+        kinds: Any = {"f": "Float64", "i": "Int64"}
+        kind = kinds.get(frame["given_label"].dtype.kind, "string")
+        frame["clean_label"] = frame["clean_label"].astype(kind)
         if not set(frame.columns) >= COLUMNS:
             raise ValueError("columns are missing")
     return frame

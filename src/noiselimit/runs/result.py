@@ -144,14 +144,14 @@ def _outputs(prepared: PreparedRun, result: RunResult) -> pd.DataFrame:
     classifier = {part: task.suggest(result.best[part].classifier.numpy()) for part in parts}
     suggested = {part: task.suggest(_suggested(result.best[part])) for part in parts}
     gaps = ordered(lambda part: task.gaps(_suggested(result.best[part]), given[parts[part]]))
-    kind: Any = "Int64" if task.has_classes else "Float64"
-    known: Any = [pd.NA] * len(index) if clean is None else clean[index]
+    kind: Any = task.column_type
+    known: Any = [pd.NA] * len(index) if clean is None else task.column(clean[index])
     return pd.DataFrame(
         {
             "index": index,
             **({} if names is None else {"name": [names[row] for row in index]}),
             "part": ordered(lambda part: np.full(len(parts[part]), part, object)),
-            "given_label": given[index],
+            "given_label": task.column(given[index]),
             "clean_label": pd.array(known, dtype=kind),
             "predicted_label": ordered(lambda part: classifier[part][0]),
             "predicted_probability": ordered(lambda part: classifier[part][1]),

@@ -1,14 +1,15 @@
-"""Tasks: classification and regression, one file each."""
+"""Tasks: classification, regression and multi-label, one file each."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from noiselimit.tasks.classification import CLASSIFICATION as CLASSIFICATION
 from noiselimit.tasks.classification import Classification as Classification
+from noiselimit.tasks.multilabel import MultiLabel as MultiLabel
 from noiselimit.tasks.regression import Regression as Regression
 from noiselimit.tasks.task import Task as Task
 
-TASKS: Mapping[str, type[Task]] = {kind.name: kind for kind in (Classification, Regression)}
+TASKS: Mapping[str, type[Task]] = {kind.name: kind for kind in (Classification, Regression, MultiLabel)}
 
 
 def task_from_json(value: Mapping[str, Any]) -> Task:

@@ -21,6 +21,7 @@ class Classification(Task):
     name: ClassVar[str] = "classification"
     has_classes: ClassVar[bool] = True
     least_outputs: ClassVar[int] = 2
+    column_type: ClassVar[str] = "Int64"
 
     def mean(self, outputs: Tensor, dtype: "torch.dtype | None" = None) -> Tensor:
         return outputs.softmax(-1, dtype=dtype)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noiselimit.errors import InputError
-from noiselimit.tasks.task import Array, Floats, Task, Tensor
+from noiselimit.tasks.task import Array, Floats, Task, Tensor, against_zero
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +56,8 @@ class Regression(Task):
 
     def score(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """e^−|a − y|: bounded, so that a few gross errors among the labels do not decide."""
-        return (-self.absolute_error(outputs, labels)).exp()
+        right, wrong = against_zero(-self.absolute_error(outputs, labels)).softmax(-1).unbind(-1)
+        return right / wrong
 
     def encode(self, labels: Array) -> Array:
         return ((labels - self.centre) / self.scale).astype(np.float32)

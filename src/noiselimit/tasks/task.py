@@ -27,6 +27,8 @@ class Task(ABC):
     has_classes: ClassVar[bool] = False
     """Whether labels are class numbers: class noises, the meter in bits and the GPU kernels need them."""
     least_outputs: ClassVar[int] = 1
+    column_type: ClassVar[str] = "Float64"
+    """Type of labels in a table."""
 
     # Tensors: outputs [..., C], labels as `encode` returns them -----------------------------------------
 
@@ -82,6 +84,21 @@ class Task(ABC):
     def suggest(self, means: Array) -> tuple[Array, Array]:
         """[n], [n]: the label that the means suggest, and its probability (NaN where there is none)."""
 
+    def column(self, labels: Array) -> Array:
+        """[n]: the labels as a column of a table."""
+        return labels
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; see `task_from_json`."""
         return {"name": self.name, **vars(self)}
+
+
+def against_zero(outputs: Tensor) -> Tensor:
+    """[..., 2]: the outputs and 0. Softmax of it is a sigmoid that depends on nothing but its own output.
+
+    `torch.sigmoid` and `torch.exp` round the last elements of a tensor in another way on a CPU, so that a
+    run would depend on its cohort.
+    """
+    import torch
+
+    return torch.stack([outputs, torch.zeros_like(outputs)], -1)
