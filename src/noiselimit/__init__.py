@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from noiselimit.data.examples import DataSet as DataSet
     from noiselimit.data.examples import Examples as Examples
     from noiselimit.data.examples import make_examples as make_examples
+    from noiselimit.data.examples import make_multilabel as make_multilabel
     from noiselimit.data.examples import make_values as make_values
     from noiselimit.data.reading import Reading as Reading
     from noiselimit.errors import InputError as InputError
@@ -57,6 +58,7 @@ _MODULES = {
     "load_run": "runs.folder",
     "load_runs": "report.runs",
     "make_examples": "data.examples",
+    "make_multilabel": "data.examples",
     "make_values": "data.examples",
     "open_audit": "audit.folder",
     "train": "training",

@@ -69,6 +69,25 @@ def nearest(features: Features, squares: Floats, rows: Sequence[int] | Labels, m
             yield found[np.argsort(distance[found], kind="stable")]
 
 
+def explain_value(
+    names: Sequence[str],
+    *,
+    against: float = np.nan,
+    models: int = 0,
+    neighbours: Labels | Sequence[int] = (),
+) -> str:
+    """`explain` for regression: class numbers are in the order of the values that `names` hold."""
+    parts = []
+    if models > 1 and not np.isnan(against):
+        parts.append(f"{against:.0f} of {models} models expect another value")
+    labels = sorted(label for label in neighbours if label >= 0)
+    if labels:
+        low, high = names[labels[len(labels) // 4]], names[labels[-1 - len(labels) // 4]]
+        parts.append(f"of its {len(labels)} nearest neighbours, half are from {low} to {high}")
+    sentence = "; ".join(parts)
+    return sentence and f"{sentence[0].upper()}{sentence[1:]}."
+
+
 def explain(
     given: int,
     other: int,

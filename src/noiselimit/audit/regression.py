@@ -102,7 +102,9 @@ class ValueFit:
         table.attrs = {**attributes, "warning": self.warning, "note": self.note}
         threshold = float(table["error_probability"][flags].min()) if flags.any() else None
         missing = np.flatnonzero(~known)
-        return Audit(table, noise_rate, threshold, (), missing, rule, self.warning, self.note)
+        return Audit(
+            table, noise_rate, threshold, (), missing, rule, len(self.judges), self.warning, self.note
+        )
 
 
 def _rounded(values: Floats, labels: Floats, scale: float) -> Floats:

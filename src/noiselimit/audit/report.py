@@ -17,7 +17,14 @@ from noiselimit.audit.issues import (
     describe_audit,
     describe_noise_rate,
 )
-from noiselimit.audit.neighbours import NEIGHBOURS, comparable_features, explain, nearest, squared_norms
+from noiselimit.audit.neighbours import (
+    NEIGHBOURS,
+    comparable_features,
+    explain,
+    explain_value,
+    nearest,
+    squared_norms,
+)
 from noiselimit.audit.quality import Labels
 from noiselimit.audit.regression import ValueFit
 from noiselimit.data.arrays import LazyInputs
@@ -274,20 +281,16 @@ def _reasons(rows: Labels, audit: Audit, data: DataSet) -> list[str]:
     if not isinstance(inputs, LazyInputs) and len(rows) * inputs.size <= MULTIPLICATIONS:
         features = comparable_features(data)
         near = nearest(features, squared_norms(features), rows, NEIGHBOURS)
-    given = data.examples.labels
+    given, names = data.examples.labels, data.examples.class_names
     suggested, against = (
         table[name].to_numpy(np.float64, na_value=np.nan) for name in ("predicted_label", "models_against")
     )
     return [
-        explain(
-            int(given[row]),
-            int(other),
-            data.examples.class_names,
-            against=votes,
-            models=audit.models,
-            neighbours=given[found].tolist(),
-        )
+        explain(int(given[row]), int(other), names, **known)
+        if data.examples.task.has_classes
+        else explain_value(names, **known)
         for row, other, votes, found in zip(rows, suggested, against, near, strict=True)
+        for known in ({"against": votes, "models": audit.models, "neighbours": given[found].tolist()},)
     ]
 
 

@@ -15,7 +15,14 @@ import numpy as np
 import pandas as pd
 
 from noiselimit.audit.decisions import COLUMNS, DECISIONS, Decisions
-from noiselimit.audit.neighbours import NEIGHBOURS, comparable_features, explain, nearest, squared_norms
+from noiselimit.audit.neighbours import (
+    NEIGHBOURS,
+    comparable_features,
+    explain,
+    explain_value,
+    nearest,
+    squared_norms,
+)
 from noiselimit.audit.quality import Floats, Labels, Probabilities
 from noiselimit.data.arrays import Rows
 from noiselimit.data.catalogue import DATA_SETS, VARIABLE, load_data
@@ -323,14 +330,14 @@ class SavedAudit:
         given, own = self.given, self.table.iloc[row]
         suggested = int(self.table["predicted_label"].cat.codes.iloc[row])
         against = own["models_against"]
-        return explain(
-            int(given[row]),
-            suggested,
-            self.class_names,
-            against=np.nan if pd.isna(against) else float(against),
-            models=len(self.summary["judges"]),
-            neighbours=given[np.asarray(near, np.int64)].tolist(),
-        )
+        known: dict[str, Any] = {
+            "against": np.nan if pd.isna(against) else float(against),
+            "models": len(self.summary["judges"]),
+            "neighbours": given[np.asarray(near, np.int64)].tolist(),
+        }
+        if not self.task.has_classes:
+            return explain_value(self.class_names, **known)
+        return explain(int(given[row]), suggested, self.class_names, **known)
 
     @cached_property
     def _searchable(self) -> tuple[Features, Floats]:
