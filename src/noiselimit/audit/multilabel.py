@@ -67,7 +67,7 @@ def _audit(examples: Examples, probabilities: npt.NDArray[np.floating], rule: Fl
         probability=right,
         gap=np.linalg.norm(matrix - probabilities, axis=1),
         label_quality=right,
-        against=nothing,
+        against=nothing.astype(np.int8),
         joint=ones,
         overlap=0 * ones,
     )
