@@ -72,7 +72,8 @@ class Noise(ABC):
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels
         drawn = np.asarray(self.draw(examples, seed))
         whole = drawn.shape == examples.labels.shape and np.issubdtype(drawn.dtype, np.integer)
-        if not whole or not ((drawn >= 0) & (drawn < examples.classes)).all():
+        fits = whole and bool(((drawn >= 0) & (drawn < examples.classes)).all())
+        if examples.task.has_classes and not fits:
             raise InputError(
                 f"noise '{self.kind}' draws {drawn.dtype} {list(drawn.shape)}: draw one class, "
                 f"0 … {examples.classes - 1}, for each of {len(examples)} examples."
