@@ -119,6 +119,8 @@ def test_the_command_line_audits_reviews_and_corrects(
     assert answer["worst"][0]["given_label"] in Path(answer["report"]).read_text()
     assert answer["pred_probs"] is None
 
+    assert run(["audit", "digits", "--task", "regression", "--out", "other"]) == 2
+    assert run(["audit", str(data), "--task", "counting", "--out", "other"]) == 2
     saved = open_audit("audit-prices")
     session = Session(saved)
     try:

@@ -165,6 +165,8 @@ def check_options(task: Task, compute: Compute) -> None:
         raise unknown("fix", task.fix, ("drop", "relabel"))
     if task.fix is not None and task.write is None:
         raise InputError(f"--fix {task.fix} needs a file for the corrected copy: add --write FILE.")
+    if task.task not in (None, "classification", "regression"):
+        raise unknown("task", task.task, ("classification", "regression"))
     compute.check()
 
 
@@ -244,6 +246,9 @@ def _load(
     with embedding_progress(quiet) as show:
         reading = replace(reading, progress=show)
         loaded = training_part(load_data(data, **source.arguments(quiet), reading=reading))
+        found = loaded.examples.task.name
+        if task.task not in (None, found):
+            raise InputError(f"--task {task.task}: these labels are for {found}; only tables have others.")
         origin = Origin.of(data, loaded, reading, source.data_dir, task.noise)
         if task.noise is not None:
             seed = plan.seeds[0]
