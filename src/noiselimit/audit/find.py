@@ -29,7 +29,6 @@ from noiselimit.data.tables import is_table
 from noiselimit.errors import InputError, Notice
 from noiselimit.features.texts import TextFeatures
 from noiselimit.progress import embedding_progress
-from noiselimit.tasks import MultiLabel
 
 if TYPE_CHECKING:
     from noiselimit.training import Progress
@@ -83,11 +82,8 @@ def find_label_issues(
         colour pictures of at least 32 pixels a side, if the extra `images` is installed. Text: 'wordllama',
         'tf-idf', 'sentence-transformers:NAME_OR_PATH' or a function; 'auto' is wordllama if the extra `text`
         is installed, else tf-idf.
-    task : {"auto", "classification", "regression", "multilabel"}
-        What the labels are. "auto" takes many different numbers for values, and says so. For multi-label, y
-        is a matrix of 0 and 1, lists of names or texts such as 'cat;dog', and pred_probs are those of each
-        class; `missing` and `extra` name the wrong classes of a row, and `error_NAME` is the probability
-        that it is wrongly in this class or not.
+    task : {"auto", "classification", "regression"}
+        What the labels are. "auto" takes many different numbers for values, and says so.
     progress : bool or function
         True shows the progress on stderr; a function is called as by `train`.
 
@@ -107,9 +103,6 @@ def find_label_issues(
     """
     trains = fast or plan is not None or seed is not None
     rule = FlagRule(expect_noise, budget, min_quality, precision, recall)
-    if task == MultiLabel.name:
-        options = {"device": device, "threads": threads, "progress": progress}
-        return _audit_multilabel(X, y, labels, pred_probs, rule, _plan(plan, fast, seed), **options)
     X, y, labels, pred_probs = _arguments(X, y, labels, pred_probs)  # noqa: N806
     if X is None or labels is not None or pred_probs is not None:
         _check_arguments(X, y, labels, pred_probs, trains=trains)
@@ -125,24 +118,6 @@ def find_label_issues(
         if message:
             warnings.warn(Notice(message), stacklevel=2)
     return audit.table
-
-
-def _audit_multilabel(
-    inputs: Any,
-    y: Any,
-    labels: Any,
-    pred_probs: Any,
-    rule: FlagRule,
-    plan: AuditPlan,
-    **options: Any,
-) -> pd.DataFrame:
-    from noiselimit.audit.multilabel import audit_set_probabilities, audit_sets
-
-    if labels is not None and pred_probs is not None and inputs is None and y is None:
-        return _with_index(audit_set_probabilities(labels, pred_probs, rule).table, labels)
-    if inputs is None or y is None or labels is not None or pred_probs is not None:
-        raise InputError("give either X and y, or labels and pred_probs by name.")
-    return _with_index(audit_sets(inputs, y, rule, plan, **options).table, inputs, y)
 
 
 def _arguments(X: Any, y: Any, labels: Any, pred_probs: Any) -> tuple[Any, Any, Any, Any]:  # noqa: N803

@@ -32,7 +32,7 @@ from noiselimit.data.arrays import (
 from noiselimit.data.tables import Table
 from noiselimit.errors import InputError, unknown
 from noiselimit.features.cache import Embedding
-from noiselimit.tasks import CLASSIFICATION, TASKS, MultiLabel, Regression, Task
+from noiselimit.tasks import CLASSIFICATION, MultiLabel, Regression, Task
 from noiselimit.tasks.multilabel import read_sets
 from noiselimit.tasks.regression import read_values
 
@@ -302,8 +302,9 @@ def make_multilabel(
 
 def is_regression(labels: Any, task: str) -> bool:
     """Whether labels of this task are numbers; `auto` recognises many different ones, most not whole."""
-    if task not in ("auto", *TASKS):
-        raise unknown("task", task, ("auto", *TASKS))
+    tasks = ("auto", CLASSIFICATION.name, Regression.name)
+    if task not in tasks:
+        raise unknown("task", task, tasks)
     if task != "auto":
         return task == Regression.name
     found = pd.Series(np.asarray(labels)) if not isinstance(labels, pd.Series) else labels
