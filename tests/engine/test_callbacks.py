@@ -17,6 +17,7 @@ from noiselimit.engine.block_data import Part
 from noiselimit.engine.callbacks import Averages, is_averaged
 from noiselimit.engine.results import Scores
 from noiselimit.runs.spec import RunSpec, grid
+from noiselimit.tasks import CLASSIFICATION
 from noiselimit.training import train
 from tests.engine.interrupting import assert_same_run
 
@@ -35,7 +36,9 @@ def test_means_of_what_was_added_in_the_second_half(seed: int) -> None:
     """Two rows, the first with a predictor; positions may occur twice in a step."""
     specs = [RunSpec("limit-l", epochs=4), RunSpec("ce", epochs=2)]
     part = Part(torch.zeros(3), torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3, dtype=torch.int64))
-    averages = Averages(specs, Mock(train=part, validation=range(2)), 1, 2, torch.device("cpu"))
+    averages = Averages(
+        specs, Mock(train=part, validation=range(2), task=CLASSIFICATION), 1, 2, torch.device("cpu")
+    )
     tables = averages.classifier, averages.predictor, averages.times, averages.active
     addresses = [table.data_ptr() for table in tables]
     generator = np.random.default_rng(seed)
