@@ -14,7 +14,7 @@ import noiselimit
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 MOST_WORDS = 2_000
-MOST_WORDS_TOGETHER = 22_500
+MOST_WORDS_TOGETHER = 23_500
 NOT_COUNTED = ("from-cleanlab.md",)
 """Pages that do not count: a map from another library's functions to ours is looked up, not read."""
 

@@ -18,7 +18,17 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "training": (
         "Train",
-        ("LimitClassifier", "train", "grid", "RunSpec", "Run", "load_run", "load_runs", "choose"),
+        (
+            "LimitClassifier",
+            "LimitRegressor",
+            "train",
+            "grid",
+            "RunSpec",
+            "Run",
+            "load_run",
+            "load_runs",
+            "choose",
+        ),
     ),
     "loops": (
         "Your own loop",
@@ -34,7 +44,17 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "data": (
         "Data",
-        ("load_data", "make_examples", "DataSet", "Examples", "Reading", "InputError", "errors.Notice"),
+        (
+            "load_data",
+            "make_examples",
+            "make_values",
+            "make_multilabel",
+            "DataSet",
+            "Examples",
+            "Reading",
+            "InputError",
+            "errors.Notice",
+        ),
     ),
     "noise": (
         "Noise",
