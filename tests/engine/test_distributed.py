@@ -11,6 +11,7 @@ import torch
 from noiselimit import InputError, Run, RunSpec, load_run, train
 from noiselimit.cli.main import run
 from noiselimit.data.examples import DataSet
+from noiselimit.engine.distributed import meet
 from noiselimit.engine.preparation import bind
 from tests.engine.process_pair import HOW, TRAIN, pair, train_all
 
@@ -80,6 +81,19 @@ def test_a_killed_process_and_resuming(tmp_path: Path, monkeypatch: pytest.Monke
         assert_close(whole, resumed)
         names = {each.name for each in (folder / "runs").iterdir()}
         assert names == {resumed.spec.folder_name, "report.html"}
+
+
+def test_a_restart_does_not_see_addresses_of_the_last_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = torch.distributed.HashStore()  # torchrun's, which outlives the processes
+    monkeypatch.setattr(torch.distributed, "rendezvous", lambda *_, **__: iter([(kept, 0, 2)]))
+    for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.setenv(name, "2")
+    for attempt in ("0", "1"):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", attempt)
+        store, *numbers = meet()
+        assert numbers == [0, 2]
+        assert not store.check(["address"])
+        store.set("address", "127.0.0.1")
 
 
 def test_without_a_process_group(blobs: DataSet) -> None:

@@ -168,6 +168,18 @@ def find_processes(device: torch.device) -> Processes:
     return Processes(dist.get_rank(), dist.get_world_size(), device)
 
 
+def meet() -> tuple[dist.Store, int, int]:
+    """(where the processes exchange their addresses, the number of this one, how many there are).
+
+    torchrun keeps one store for all its attempts. On one machine, each attempt gets names of its own in it,
+    because addresses of processes that have ended would be tried. Machines may count attempts differently.
+    """
+    store, rank, count = next(dist.rendezvous("env://", timeout=TIMEOUT))
+    if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]:
+        store = dist.PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+    return store, rank, count
+
+
 @contextmanager
 def launched_processes(device: torch.device) -> Iterator[Processes]:
     """The processes that torchrun started, which become a group; ALONE if it started one, or none."""
@@ -176,7 +188,9 @@ def launched_processes(device: torch.device) -> Iterator[Processes]:
         return
     try:
         if not dist.is_initialized():
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
+            store, rank, count = meet()
+            backend = "nccl" if device.type == "cuda" else "gloo"
+            dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=TIMEOUT)
     except (RuntimeError, ValueError) as error:
         raise InputError(f"the processes cannot connect ({first_line(error)}): check torchrun.") from error
     processes = find_processes(device)
