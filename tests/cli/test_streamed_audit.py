@@ -112,8 +112,9 @@ def test_apply_writes_a_corrected_folder(
         "dropped": 1,
         "relabelled": int((expected != whole["kind"].astype(object)).drop(250).sum()),
     }
-    again = command("apply", streamed / "found", "--fix", "drop", "--to", tmp_path / "dropped")
-    assert (again.code, "new folder" in again.err) == (2, True)
+    for name in ("dropped", "dropped.csv"):
+        again = command("apply", streamed / "found", "--fix", "drop", "--to", tmp_path / name)
+        assert (again.code, "new folder" in again.err) == (2, True)
 
 
 def test_a_single_file_and_numbers_as_labels(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def test_a_killed_process_and_resuming(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_restart_does_not_see_addresses_of_the_last_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = torch.distributed.HashStore()  # torchrun's, which outlives the processes
+    # The store is torchrun's, which outlives the processes.
+    kept = torch.distributed.HashStore()  # type: ignore[attr-defined]
     monkeypatch.setattr(torch.distributed, "rendezvous", lambda *_, **__: iter([(kept, 0, 2)]))
     for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"):
         monkeypatch.setenv(name, "2")

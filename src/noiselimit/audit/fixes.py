@@ -146,7 +146,7 @@ def check_target(source: Path, target: Path, *, overwrite: bool = False) -> None
     ):
         raise InputError(f"{target}: the source is never changed; name a place outside of it.")
     if many:
-        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        if ending in WRITERS or target.is_file() or (target.is_dir() and any(target.iterdir())):
             raise InputError(f"{target}: name a new folder for the copies of the files.")
     elif source.is_dir() and ending not in LISTS:
         if has_tars(source):

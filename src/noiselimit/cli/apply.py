@@ -26,7 +26,9 @@ def apply(
     audit: Audit,
     to: Annotated[
         Path | None,
-        path_option("DEST", "File to write; for class folders, a new folder or a .csv list of paths."),
+        path_option(
+            "DEST", "File to write; for a folder, a new folder or, for pictures, a .csv list of paths."
+        ),
     ] = None,
     decisions: Annotated[
         Path | None,

@@ -168,15 +168,16 @@ def find_processes(device: torch.device) -> Processes:
     return Processes(dist.get_rank(), dist.get_world_size(), device)
 
 
-def meet() -> tuple[dist.Store, int, int]:
+def meet() -> tuple[Any, int, int]:
     """(where the processes exchange their addresses, the number of this one, how many there are).
 
     torchrun keeps one store for all its attempts. On one machine, each attempt gets names of its own in it,
     because addresses of processes that have ended would be tried. Machines may count attempts differently.
     """
-    store, rank, count = next(dist.rendezvous("env://", timeout=TIMEOUT))
+    store, rank, count = next(dist.rendezvous("env://", timeout=TIMEOUT))  # type: ignore[attr-defined]
     if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]:
-        store = dist.PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        store = dist.PrefixStore(f"attempt-{attempt}", store)  # type: ignore[attr-defined]
     return store, rank, count
 
 

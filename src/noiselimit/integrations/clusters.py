@@ -110,8 +110,10 @@ def _check_address(address: str | None) -> None:
 
 
 def _no_answer(address: str | None, error: Exception) -> InputError:
-    problem = f"no Ray cluster answers at {address}" if address else "Ray does not start on this machine"
-    return InputError(f"{problem} ({first_line(error).rstrip('.')}).")
+    problem, remedy = "Ray does not start on this machine", "try again, or leave out the engine"
+    if address:
+        problem, remedy = f"no Ray cluster answers at {address}", "start one there, or name another address"
+    return InputError(f"{problem} ({first_line(error).rstrip('.')}): {remedy}.")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -137,7 +139,10 @@ class Slurm(Engine):
             usual = {"name": "noiselimit", "cpus_per_task": threads}
             self._executor.update_parameters(**{**usual, **self.options})
         except (RuntimeError, ValueError, TypeError, NameError) as error:
-            raise InputError(f"Slurm cannot be used ({first_line(error)}).") from None
+            raise InputError(
+                f"Slurm cannot be used ({first_line(error)}): correct its options, or "
+                "run the command on a machine of the cluster."
+            ) from None
         try:
             yield
             shutil.rmtree(self._folder, ignore_errors=True)
