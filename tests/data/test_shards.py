@@ -12,7 +12,7 @@ import pytest
 from noiselimit import InputError
 from noiselimit.data import shards
 from noiselimit.data.arrays import Rows
-from noiselimit.data.catalogue import load_data
+from noiselimit.data.catalogue import load_data, load_unlabelled
 from noiselimit.data.examples import take_examples
 from noiselimit.data.reading import Reading
 from noiselimit.data.tables import Table
@@ -153,3 +153,15 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         load_data(tmp_path / "data", reading=Reading(label="y", stream="on", cache=tmp_path / "cache"))
     assert str(caught.value.filename).endswith("features.npy")
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+
+
+def test_new_rows_of_many_files_are_those_of_one(tmp_path: Path) -> None:
+    frame = write_shards(tmp_path / "data")
+    table = load_data(tmp_path / "data", reading=Reading(label="y")).table
+    frame.drop(columns="y").to_parquet(tmp_path / "whole.parquet", index=False)
+    whole = load_unlabelled(tmp_path / "whole.parquet", table=table, shape=(1,))
+    for place in ("data", "data/part-*.parquet"):
+        new = load_unlabelled(tmp_path / place, table=table, shape=(1,))
+        assert np.array_equal(new.inputs, whole.inputs)
+        assert new.kept.keys() == whole.kept.keys()
+        assert all(np.array_equal(new.kept[name], whole.kept[name]) for name in whole.kept)

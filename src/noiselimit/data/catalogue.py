@@ -32,7 +32,14 @@ from noiselimit.data.memory import encode_gaps, from_memory
 from noiselimit.data.mnist import digits, download_mnist, holds_idx, read_idx_folder
 from noiselimit.data.npz import read_npz, read_npz_inputs
 from noiselimit.data.reading import PICTURES, TABLES, Reading
-from noiselimit.data.shards import has_shards, is_pattern, read_parquet_file, read_parquet_shards
+from noiselimit.data.shards import (
+    find_shards,
+    has_shards,
+    is_pattern,
+    read_parquet_file,
+    read_parquet_shards,
+    read_shard_inputs,
+)
 from noiselimit.data.table_file import (
     frame_data_set,
     read_new_list,
@@ -240,6 +247,10 @@ def load_unlabelled(
             if found.read_inputs is not None:
                 inputs, kept = found.read_inputs(path, test, table)
                 return Unlabelled(inputs, kept=kept)
+        elif table is not None and find_shards(path):
+            reading.require_only((), text)
+            inputs, kept = read_shard_inputs(path, test, table)
+            return Unlabelled(inputs, kept=kept)
         elif shape is not None and not holds_idx(path):
             return Unlabelled(*read_new_pictures(path, shape, resize, reading, test=test))
     data = load_data(text, data_dir, download, progress, reading)

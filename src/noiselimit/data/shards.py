@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from weakref import finalize
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
@@ -33,6 +34,7 @@ from noiselimit.data.table_file import (
     frame_data_set,
     read_parquet,
     read_table_file,
+    read_table_inputs,
     table_data_set,
     with_index,
 )
@@ -158,6 +160,16 @@ def read_parquet_shards(place: Path, reading: Reading = Reading()) -> DataSet:  
     del tables
     data = table_data_set(as_frame(content, str(place)), place, reading)
     return replace(data, name=_name(place), shards=counts)
+
+
+def read_shard_inputs(
+    place: Path, test: bool, table: Table
+) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[Any]]]:
+    """(features [n, features] of the rows of all files, columns to keep), as `read_table_inputs` of each."""
+    folder = place if place.is_dir() else place.parent
+    found = [read_table_inputs(folder / name, test, table) for name in find_shards(place)]
+    kept = {name: np.concatenate([each[name] for _, each in found]) for name in found[0][1]}
+    return np.concatenate([inputs for inputs, _ in found]), kept
 
 
 def _name(place: Path) -> str:
