@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from noiselimit.audit.fit import audit_data, fit
 from noiselimit.audit.issues import FlagRule
@@ -133,3 +134,15 @@ def test_networks_that_memorised_few_examples_do_not_judge() -> None:
     assert fitted.judges == ("neighbours", "forest", "logistic regression")
     low, high = audit.noise_rate.interval
     assert low < 0.1 < high
+
+
+def test_judges_of_all_labels_count_more_than_networks_judged_on_a_few() -> None:
+    inputs, clean = load_breast_cancer(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows, wrong = rng.permutation(len(inputs))[:300], rng.choice(300, 90, replace=False)
+    labels = clean[rows]
+    labels[wrong] = 1 - labels[wrong]
+    data = DataSet("noisy", make_examples(inputs[rows], labels, class_names=["a", "b"]))
+    audit, _ = audit_data(data, AuditPlan(fast=True), threads=1)
+    assert audit.warning is None
+    assert audit.flagged > 40

@@ -103,7 +103,7 @@ def fit(
     model = fit_label_model(list(judges.values()), data.examples.labels)
     found = [_mean_agreement([one for one in compress(agreed, counted) if one], held_out)]
     found += [agreement(_predicted(each)[rows], labels, each.shape[1]) for each in others.values()]
-    best = max(found, key=lambda one: one.beyond_chance)
+    best = max(found, key=lambda one: one.low - one.chance)
     best = dataclasses.replace(best, settings=count_settings(runs) + len(others))
     warning, note = check_learning(chosen, best if any(map(len, held_out)) else None)
     runs = [drop_averages(run) for run in runs]
