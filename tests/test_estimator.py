@@ -238,6 +238,16 @@ def test_a_predictor_of_the_users_own_teaches_the_classifier() -> None:
     assert fitted.beta_ is None
 
 
+def test_label_issues_keep_the_index_and_missing_labels_are_refused() -> None:
+    inputs, labels = np.eye(2)[[0, 1] * 20], pd.Series(["a", "b"] * 20, index=np.arange(40) + 5)
+    assert quick(epochs=1).fit(inputs, labels).label_issues_.index.equals(labels.index)
+    for missing in (labels.replace("a", None), np.where(labels == "a", np.nan, 1.0)):
+        with pytest.raises(InputError, match="without a label"):
+            quick().fit(inputs, missing)
+    with pytest.raises(InputError, match="predict_proba"):
+        quick(predictor=DecisionTreeClassifier).fit(inputs, labels)
+
+
 class Blind(DummyClassifier):  # type: ignore[misc]
     """Predicts from the inputs alone."""
 

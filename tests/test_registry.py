@@ -255,6 +255,9 @@ def test_a_program_registers_what_it_has(
         FEATURES.register("mine", 3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="taken"):
         METHODS.register("ce", OWN_METHOD)
+    for name in ("two words", 3):
+        with pytest.raises(InputError, match="letters"):
+            METHODS.register(name, OWN_METHOD)  # type: ignore[arg-type]
 
 
 def test_features_can_be_a_function() -> None:

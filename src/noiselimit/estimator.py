@@ -25,6 +25,7 @@ from noiselimit.audit.calibration import (
     with_off_label_mass,
 )
 from noiselimit.audit.diagnostics import check_agreement, check_learning, count_settings
+from noiselimit.audit.find import with_index
 from noiselimit.audit.issues import GivenLabels, audit_labels
 from noiselimit.audit.judges import cross_fit
 from noiselimit.audit.label_model import fit_label_model
@@ -172,9 +173,13 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         frozen = PictureFeatures(self.features, self.network, self.device)
         X, y = from_memory(X, y, frozen.stack)  # noqa: N806
-        given, y, table = self._encode(X, y)
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        if y is not None and pd.isna(np.asarray(y)).any():
+            raise InputError(
+                "y contains NaN or None: leave rows without a label out, or use find_label_issues."
+            )
+        given, known, table = self._encode(X, y)
+        check_classification_targets(known)
+        self.classes_, labels = np.unique(known, return_inverse=True)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, given, ensure_non_negative=True)
@@ -212,10 +217,8 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             note=note,
             known_from=known_from,
         )
-        self.label_issues_ = audit.table
-        if isinstance(X, pd.DataFrame):
-            kept = {} if table is None else table.kept(X)
-            self.label_issues_ = audit.table.assign(**kept).set_axis(X.index, axis=0)
+        kept = table.kept(X) if table is not None and isinstance(X, pd.DataFrame) else {}
+        self.label_issues_ = with_index(audit.table.assign(**kept), X, y)
         self.label_issues_warning_ = warning
         self.runs_ = [drop_averages(run) for run in chosen]
         self.beta_ = self.runs_[0].spec.hyper.get("beta")
@@ -281,13 +284,9 @@ class LimitClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choices["beta"] = self.beta
         elif "beta" in get_method(method_name(method)).hyper:
             choices["beta"] = [3.0, 10.0, 30.0]
-        size: Any = self.batch_size
-        if is_auto(size):
-            size = auto_batch_size(examples, values)
+        size: Any = auto_batch_size(examples, values) if is_auto(self.batch_size) else self.batch_size
         size = RunSpec(batch_size=size).batch_size  # raises unless it is a whole number
-        epochs: Any = self.epochs
-        if is_auto(epochs):
-            epochs = auto_epochs(examples, size)
+        epochs: Any = auto_epochs(examples, size) if is_auto(self.epochs) else self.epochs
         return grid(
             method=method,
             seed=seeds,

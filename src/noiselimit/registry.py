@@ -1,5 +1,6 @@
 """Open tables: what the package has, what a program registers, and what installed packages declare."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -10,6 +11,8 @@ from noiselimit.dotted import TABLES, Named, find, is_dotted, user_code
 from noiselimit.errors import InputError
 
 Value = TypeVar("Value")
+NAME = re.compile(r"[\w.-]+")
+"""What can be typed as an option, and read again; endings of files start with a dot."""
 
 
 @lru_cache(maxsize=16)
@@ -49,8 +52,11 @@ class Registry(Mapping[str, Value]):
 
     def register(self, name: str, value: Value) -> None:
         """Add a value, or replace one that was added."""
-        if name in self.own or is_dotted(name):
-            raise InputError(f"{self.what} '{name}' needs another name: this one is taken or has dots.")
+        if not isinstance(name, str) or not NAME.fullmatch(name) or name in self.own or is_dotted(name):
+            raise InputError(
+                f"{self.what} {name!r} needs another name: this one is taken, or is not made of letters, "
+                "digits, '-' and '_'."
+            )
         self._added[name] = self._checked(name, value)
 
     def _checked(self, name: str, value: Any) -> Value:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -145,6 +146,7 @@ def test_notes_about_the_data_are_notices(blobs: DataSet) -> None:
         ({"y": [0, 1]}, "either"),
         ({"X": np.eye(2)}, "either"),
         ({"labels": [0, 1], "pred_probs": np.eye(2), "seed": 0}, "seed"),
+        ({"labels": [0, 1], "pred_probs": np.eye(2), "features": "none"}, "features"),
         ({"X": np.eye(2), "y": [0, 1], "plan": QUICK, "fast": True}, "plan and fast"),
         ({"X": np.eye(4)[[0, 1] * 4], "y": [0, 1] * 4, "seed": -1}, "seed is -1"),
         ({"X": np.eye(4)[[0, 1] * 4], "y": [0.5] * 8}, r"0\.5"),
@@ -166,6 +168,19 @@ def test_labels_and_probabilities_may_come_first_and_keep_their_index() -> None:
     assert table.index.equals(labels.index)
     pd.testing.assert_frame_equal(table, find_label_issues(labels=labels["label"], pred_probs=p))
     assert np.flatnonzero(table["is_label_issue"]).tolist() == [0, 1, 2, 3]
+    plain = table.reset_index(drop=True)
+    given = labels["label"].tolist()
+    for first, second in ((given, p.tolist()), (pl.DataFrame({"label": given}), pl.DataFrame(p))):
+        pd.testing.assert_frame_equal(find_label_issues(first, second), plain, check_dtype=False)
+    pd.testing.assert_frame_equal(find_label_issues(labels, pred_probs=p), table)
+
+
+@pytest.mark.parametrize("categories", [None, ["c", "a", "b"]])
+def test_columns_named_after_the_classes_may_be_in_any_order(categories: list[str] | None) -> None:
+    names = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    p = pd.DataFrame(0.1 + 0.7 * np.eye(3)[np.arange(60) % 3], columns=["a", "b", "c"])
+    labels = names if categories is None else pd.Categorical(names, categories)
+    assert find_label_issues(labels, p[["b", "c", "a"]]).attrs["wrong_labels"] == 0
 
 
 def test_an_index_in_another_order_is_refused() -> None:

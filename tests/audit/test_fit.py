@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from noiselimit.audit.fit import audit_data, fit
 from noiselimit.audit.issues import FlagRule
@@ -120,3 +121,28 @@ def test_many_wrong_labels_are_estimated(noise: str, least: float, most: float) 
     audit, _ = audit_data(noisy, threads=1)
     assert audit.warning is None
     assert least < audit.noise_rate.rate < most
+
+
+def test_networks_that_memorised_few_examples_do_not_judge() -> None:
+    rng = np.random.default_rng(1)
+    clean = np.arange(150) % 3
+    inputs = rng.normal(size=(150, 100)) + 2.5 * np.eye(3, 100)[clean]
+    labels = np.where(np.arange(150) % 10 == 0, (clean + 1) % 3, clean)
+    names = ["apple", "fig", "pear"]
+    data = DataSet("few", make_examples(inputs, labels, class_names=names))
+    audit, fitted = audit_data(data, AuditPlan(fast=True), threads=1)
+    assert fitted.judges == ("neighbours", "forest", "logistic regression")
+    low, high = audit.noise_rate.interval
+    assert low < 0.1 < high
+
+
+def test_judges_of_all_labels_count_more_than_networks_judged_on_a_few() -> None:
+    inputs, clean = load_breast_cancer(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows, wrong = rng.permutation(len(inputs))[:300], rng.choice(300, 90, replace=False)
+    labels = clean[rows]
+    labels[wrong] = 1 - labels[wrong]
+    data = DataSet("noisy", make_examples(inputs[rows], labels, class_names=["a", "b"]))
+    audit, _ = audit_data(data, AuditPlan(fast=True), threads=1)
+    assert audit.warning is None
+    assert audit.flagged > 40

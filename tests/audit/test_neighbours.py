@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from noiselimit import InputError
 from noiselimit.audit import neighbours
 from noiselimit.audit.neighbours import explain, nearest, squared_norms
 from tests.audits import saved
@@ -45,5 +46,7 @@ def test_a_saved_audit_explains_its_labels(tmp_path: Path) -> None:
             f"12 have the label '{labels[row]}'" if row == 59 else f"0 have the label '{other}' and 12 "
         )
         assert expected in audit.explain(row)
+    with pytest.raises(InputError, match="59"):
+        audit.explain(-1)
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert page.count("12 nearest neighbours") == 4

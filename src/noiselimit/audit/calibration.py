@@ -61,12 +61,25 @@ def calibrate(mass: Floats, trained: Labels, held_out: Labels) -> Floats:
     return match_quantiles(mass, trained, held_out) if memorised else mass
 
 
-def is_memorised(trained: Floats, held_out: Floats) -> bool:
+def cannot_be_calibrated(runs: Sequence[Run], labels: Labels, held_out: Sequence[Labels]) -> bool:
+    """Whether a run memorised labels, and too few were held out to calibrate the others to them."""
+    for run, validation in zip(runs, held_out, strict=True):
+        if len(validation) < MIN_HELD_OUT:
+            assert run.averaged is not None
+            mass = off_label_mass(mean_of_networks(run.averaged, slice(None)), labels)
+            trained = np.setdiff1d(np.arange(len(labels)), validation)
+            if is_memorised(mass[trained], mass[validation], at_least=1):
+                return True
+    return False
+
+
+def is_memorised(trained: Floats, held_out: Floats, at_least: int = MIN_HELD_OUT) -> bool:
     """Test whether training labels are doubted less, or contradicted less often, than held-out labels.
 
-    Takes the off-label mass of both groups. Without memorisation, it is true in one case of a hundred.
+    Takes the off-label mass of both groups. Without memorisation, it is true in one case of a hundred. It is
+    false with fewer than `at_least` held-out labels.
     """
-    if len(held_out) < MIN_HELD_OUT or not len(trained):
+    if len(held_out) < at_least or not len(trained):
         return False
     first, second = np.sort(trained), np.sort(held_out)
     both = np.concatenate([first, second])

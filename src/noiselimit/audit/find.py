@@ -23,7 +23,7 @@ from noiselimit.data.examples import (
     without_labels,
 )
 from noiselimit.data.leakage import by_drop, column_notes
-from noiselimit.data.memory import encode_gaps, from_memory
+from noiselimit.data.memory import encode_gaps, from_memory, to_pandas
 from noiselimit.data.table_file import VALUES_NOTE, class_numbers, frame_data_set, value_data_set
 from noiselimit.data.tables import is_table
 from noiselimit.errors import InputError, Notice
@@ -101,7 +101,7 @@ def find_label_issues(
         interval of the suggested value, and `rank` is 1 for the worst label; `gap` is in units of the labels'
         spread.
     """
-    trains = fast or plan is not None or seed is not None
+    trains = fast or many_classes or plan is not None or seed is not None or features != "auto"
     rule = FlagRule(expect_noise, budget, min_quality, precision, recall)
     X, y, labels, pred_probs = _arguments(X, y, labels, pred_probs)  # noqa: N806
     if X is None or labels is not None or pred_probs is not None:
@@ -109,7 +109,7 @@ def find_label_issues(
     notes: tuple[str, ...] = ()
     if X is None:
         audit = audit_probabilities(labels, pred_probs, rule)
-        audit = dataclasses.replace(audit, table=_with_index(audit.table, labels, pred_probs))
+        audit = dataclasses.replace(audit, table=with_index(audit.table, labels, pred_probs))
     else:
         options = {"device": device, "threads": threads, "progress": progress}
         plan = _plan(plan, fast, seed)
@@ -124,14 +124,20 @@ def _arguments(X: Any, y: Any, labels: Any, pred_probs: Any) -> tuple[Any, Any, 
     """The data: labels from a frame of one column, and (labels, pred_probs) in the first two places."""
 
     def column(values: Any) -> Any:
-        one = isinstance(values, pd.DataFrame) and values.shape[1] == 1
-        return values.iloc[:, 0] if one else values
+        frame = to_pandas(values)
+        return frame.iloc[:, 0] if isinstance(frame, pd.DataFrame) and frame.shape[1] == 1 else values
 
-    if labels is None and pred_probs is None and getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+    if labels is None and (pred_probs is not None if y is None else pred_probs is None and _is_matrix(y)):
         first = column(X)
         if np.ndim(first) == 1:
-            return None, None, first, y
+            return None, None, first, y if pred_probs is None else pred_probs
     return X, column(y), column(labels), pred_probs
+
+
+def _is_matrix(values: Any) -> bool:
+    """Whether there are several columns."""
+    shape: Any = np.shape(values[:1]) if isinstance(values, list | tuple) else getattr(values, "shape", ())
+    return len(shape) == 2 and bool(shape[1] > 1)
 
 
 def _train_and_audit(
@@ -166,10 +172,10 @@ def _train_and_audit(
 
 def _with_names(table: pd.DataFrame, data: DataSet, inputs: Any, labels: Any) -> pd.DataFrame:
     """With the identifiers among the inputs, and the index of the inputs or else of the labels."""
-    return _with_index(table.assign(**data.examples.kept) if data.examples.kept else table, inputs, labels)
+    return with_index(table.assign(**data.examples.kept) if data.examples.kept else table, inputs, labels)
 
 
-def _with_index(table: pd.DataFrame, *sources: Any) -> pd.DataFrame:
+def with_index(table: pd.DataFrame, *sources: Any) -> pd.DataFrame:
     """With the index of the first source that has one."""
     for given in sources:
         if isinstance(given, pd.DataFrame | pd.Series):
@@ -189,7 +195,9 @@ def _check_arguments(inputs: Any, y: Any, labels: Any, pred_probs: Any, *, train
             "find_label_issues(X, y) or find_label_issues(labels=..., pred_probs=...)."
         )
     if has_probabilities and trains:
-        raise InputError("fast, plan and seed are for training: leave them out if you give pred_probs.")
+        raise InputError(
+            "fast, many_classes, plan, seed and features are for training: leave them out with pred_probs."
+        )
 
 
 def _plan(plan: AuditPlan | None, fast: bool, seed: Any) -> AuditPlan:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from noiselimit.audit.calibration import Probabilities, average_runs, drop_averages
+from noiselimit.audit.calibration import Probabilities, average_runs, cannot_be_calibrated, drop_averages
 from noiselimit.audit.diagnostics import check_learning, count_settings, held_out_agreement, select_runs
 from noiselimit.audit.issues import AUTOMATIC, Audit, FlagRule, GivenLabels, audit_labels
 from noiselimit.audit.judges import judge
@@ -97,14 +97,17 @@ def fit(
     others = judge(
         data, plan.seeds[0], threads=options.get("threads"), fast=plan.fast, folder=options.get("out")
     )
-    model = fit_label_model([networks, *others.values()], data.examples.labels)
+    judges = {"networks": networks, **others}
+    if others and cannot_be_calibrated(chosen, labels, held_out):
+        del judges["networks"]
+    model = fit_label_model(list(judges.values()), data.examples.labels)
     found = [_mean_agreement([one for one in compress(agreed, counted) if one], held_out)]
     found += [agreement(_predicted(each)[rows], labels, each.shape[1]) for each in others.values()]
-    best = max(found, key=lambda one: one.beyond_chance)
+    best = max(found, key=lambda one: one.low - one.chance)
     best = dataclasses.replace(best, settings=count_settings(runs) + len(others))
     warning, note = check_learning(chosen, best if any(map(len, held_out)) else None)
     runs = [drop_averages(run) for run in runs]
-    return AuditFit(model, ("networks", *others), known_from, runs, counted, warning, note)
+    return AuditFit(model, tuple(judges), known_from, runs, counted, warning, note)
 
 
 def _validation_rows(run: Run, examples: int) -> Labels:

@@ -22,6 +22,13 @@ TOLERANCE = 1e-3  # of a row sum: enough for four decimals or half precision
 MIN_LABELS = 50
 """With fewer labels, low agreement may be chance."""
 ROWS_NAMED = 10
+SHARES = {
+    "expect_noise": {"below": 1.0},
+    "min_quality": {"at_most": 1.0},
+    "precision": {"at_most": 1.0},
+    "recall": {"at_most": 1.0},
+}
+"""Fields of `FlagRule` that are shares, and their limits."""
 NO_ESTIMATE = "The number of wrong labels cannot be estimated."
 EXPLANATION = (
     "The estimate is the sum over all labels of the probability of being wrong. The range should hold the "
@@ -52,11 +59,10 @@ class FlagRule:
         given = [name for name, value in vars(self).items() if value is not None]
         if len(given) > 1:
             raise InputError(f"{' and '.join(given)} each set how many labels to flag: give one of them.")
-        if self.expect_noise is not None:
-            number("expect_noise", self.expect_noise, at_least=0.0, below=1.0)
-        for name in ("min_quality", "precision", "recall"):
+        for name, limits in SHARES.items():
             if getattr(self, name) is not None:
-                number(name, getattr(self, name), at_least=0.0, at_most=1.0)
+                value = number(name, getattr(self, name), at_least=0.0, **limits)
+                object.__setattr__(self, name, value)
         whole = isinstance(self.budget, Integral) and not isinstance(self.budget, bool)
         if self.budget is not None and not (whole and self.budget >= 0):
             raise InputError(f"budget is {self.budget!r}: give a whole number ≥ 0.")
@@ -127,6 +133,10 @@ def audit_probabilities(labels: Any, pred_probs: Any, rule: FlagRule = AUTOMATIC
     """Audit labels [n] with class probabilities [n, C], both as a user passes them."""
     probabilities = check_probabilities(pred_probs)
     given = check_labels(labels, *probabilities.shape)
+    if isinstance(pred_probs, pd.DataFrame):
+        names = range(len(pred_probs.columns)) if given.names is None else list(given.names)
+        if set(pred_probs.columns) == set(names):  # they may be in another order
+            probabilities = pred_probs[names].to_numpy(probabilities.dtype)
     model = fit_label_model([probabilities], given.labels)
     return audit_labels(given, model, rule, note=_disagreement_note(given, probabilities))
 

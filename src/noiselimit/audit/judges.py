@@ -280,8 +280,8 @@ def cross_fit(
     weight 0 train no model and are judged by the copy that is returned. Other weights count if the model's
     `fit` takes them.
     """
-    if not hasattr(model, "predict_proba"):
-        raise InputError(f"predictor {model!r} has no predict_proba: give a classifier that has.")
+    if isinstance(model, type) or not hasattr(model, "predict_proba"):
+        raise InputError(f"predictor is {model!r}: give a classifier, fitted or not, with predict_proba.")
     used = np.arange(len(labels)) if weights is None else np.flatnonzero(weights > 0)
     known, values = labels[used], inputs[used]
     if np.bincount(known).max() < FOLDS:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -319,6 +320,8 @@ class SavedAudit:
         str
             One sentence. The first call reads the data.
         """
+        if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(self.table):
+            raise InputError(f"row is {row!r}: give a whole number from 0 to {len(self.table) - 1}.")
         if isinstance(self.load().examples.inputs, Rows):  # there is no memory to look for neighbours
             return self.explain_with(row, ())
         features, squares = self._searchable

@@ -49,7 +49,7 @@ def from_memory(inputs: Any, labels: Any = None, stack: Stack = lambda pictures:
         raise InputError(f"the data have the parts {', '.join(inputs)}; give one, such as data['train'].")
     elif labels is None and _is_dataset(inputs):
         inputs, labels = _collect(inputs)
-    inputs, labels = _to_pandas(inputs), _to_pandas(labels)
+    inputs, labels = to_pandas(inputs), to_pandas(labels)
     if isinstance(labels, pd.DataFrame) and labels.shape[1] == 1:
         labels = labels.iloc[:, 0]
     if is_picture_list(inputs):
@@ -112,7 +112,8 @@ def _is_from(package: str, value: Any, attribute: str) -> bool:
     return package in packages and hasattr(value, attribute)
 
 
-def _to_pandas(value: Any) -> Any:
+def to_pandas(value: Any) -> Any:
+    """A pandas object for one of polars, pyarrow or another library that can convert it."""
     value = value.collect() if _is_from("polars", value, "collect") else value
     return value.to_pandas() if hasattr(value, "to_pandas") else value
 
