@@ -20,7 +20,6 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
         "Train",
         (
             "LimitClassifier",
-            "LimitRegressor",
             "train",
             "grid",
             "RunSpec",
@@ -47,8 +46,6 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "load_data",
             "make_examples",
-            "make_values",
-            "make_multilabel",
             "DataSet",
             "Examples",
             "Reading",
@@ -56,6 +53,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
             "errors.Notice",
         ),
     ),
+    "numbers": ("Numbers and several labels", ("LimitRegressor", "make_values", "make_multilabel")),
     "noise": (
         "Noise",
         (

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from noiselimit.errors import InputError, number, unknown
 from noiselimit.methods import METHODS, Batch, gap
 from noiselimit.randomness import DRAWS
+from noiselimit.tasks import CLASSIFICATION
 
 _VARIANTS = {"laplace": "limit-l", "gaussian": "limit-g"}
 
@@ -85,6 +86,7 @@ class LimitLoss(nn.Module):
             predictor_logits=r[None],
             draws=self._draws(a),
             weights=None if weights is None else weights[None],
+            task=CLASSIFICATION,  # torch.compile cannot make the default
         )
         gaps = gap(r.detach(), y)
         if weights is not None:

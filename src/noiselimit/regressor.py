@@ -38,7 +38,7 @@ class LimitRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regressor that is robust to grossly wrong targets.
 
     The network learns only from gradients that a second network predicts from the inputs; see
-    docs/regression.md. Targets are scaled by their median and inter-quartile range. X is an array
+    `noiselimit docs regression`. Targets are scaled by their median and inter-quartile range. X is an array
     [n, features], in which numbers may be missing, or a DataFrame; y are numbers.
 
     Parameters

@@ -71,7 +71,7 @@ def test_parts_of_scale_are_measured_alone() -> None:
     assert (messy["rows"], images["images"]) == (2000, 40)
     assert min(messy["peak_memory_mib"], images["peak_memory_mib"]) > 0
     assert 0 <= messy["auroc"] <= 1
-    assert probabilities["peak_memory_mib"] > probabilities["table_mib"] > 0
+    assert probabilities["table_mib"] > 0
     assert probabilities["flagged"] == pytest.approx(probabilities["wrong"], abs=0.05)
 
 
@@ -121,7 +121,7 @@ def test_the_audit_ranks_better_than_every_tool_on_data_that_settings_were_not_c
 
 def test_documents_show_what_the_results_say() -> None:
     pages = {page.name: page.read_text("utf-8") for page in (documents.DOCS / "benchmarks").glob("*.md")}
-    assert {"paper.md", "speed.md", "detection.md", "reliability.md"} == set(pages)
+    assert {"paper.md", "speed.md", "detection.md", "reliability.md"} < set(pages)
     for name, text in pages.items():
         assert documents.filled(text) == text, f"run python -m benchmarks figures: {name}"
     shown = {name for text in pages.values() for name in re.findall(r"<!-- ([\w-]+) -->", text)}

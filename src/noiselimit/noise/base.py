@@ -67,7 +67,7 @@ class Noise(ABC):
         if examples.task.name != self.task:
             raise InputError(
                 f"noise '{self.kind}' is for {self.task}, and these labels are for {examples.task.name}: "
-                "choose another; see docs/noise.md."
+                "choose another; see `noiselimit docs noise`."
             )
         clean = examples.labels if examples.clean_labels is None else examples.clean_labels
         drawn = np.asarray(self.draw(examples, seed))

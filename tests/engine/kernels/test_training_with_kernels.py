@@ -21,7 +21,9 @@ def test_training_with_kernels(
     tiny_images: DataSet, device: torch.device, monkeypatch: pytest.MonkeyPatch, layout: Any, optimiser: str
 ) -> None:
     monkeypatch.setattr(
-        block_networks, "layout_for", lambda module, _, dtype, fused: layout(module, dtype, fused=fused)
+        block_networks,
+        "layout_for",
+        lambda module, _, dtype, fused, stack: layout(module, dtype, fused=fused),
     )
     settings = {"network": "small-cnn", "augmentation": "flip-crop", "batch_size": 6, "noise": "uniform:0.4"}
     specs = grid(method=["limit-l", "ce"], epochs=1, optimiser=optimiser, train_size=12, **settings)
